@@ -152,15 +152,16 @@ def one(recipe: Recipe, data: Dataset, folder: Path) -> FSNN:
 
 
 def compare(name: str, recipe: Recipe, data: Dataset, out: Path, seeds: int) -> list[dict[str, Any]]:
-    rows = []
-    for kind in VARIANTS:
-        made = variant(recipe, kind, data)
-        found = []
-        for seed in range(1, seeds + 1):
-            net = one(dataclasses.replace(made, seed=seed), data, out / name / f"{kind}-{seed}")
-            found.append(figures(net, data.test))
-        rows.append({"variant": kind, "architecture": made.architecture, "parameters": parameters(made.architecture, data), "seeds": found})
-    return rows
+    made = {kind: variant(recipe, kind, data) for kind in VARIANTS}
+    found: dict[str, list[dict[str, float]]] = {kind: [] for kind in VARIANTS}
+    for seed in range(1, seeds + 1):  # outermost, so that a run that is stopped early has all variants
+        for kind in VARIANTS:
+            net = one(dataclasses.replace(made[kind], seed=seed), data, out / name / f"{kind}-{seed}")
+            found[kind].append(figures(net, data.test))
+    return [
+        {"variant": kind, "architecture": own.architecture, "parameters": parameters(own.architecture, data), "seeds": found[kind]}
+        for kind, own in made.items()
+    ]
 
 
 def table(name: str, recipe: Recipe, data: Dataset, rows: list[dict[str, Any]]) -> str:

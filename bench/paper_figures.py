@@ -3,7 +3,7 @@
     python bench/paper_figures.py digits mnist fashion-mnist-if [--data DIR] [--samples N] [--most T] [--no-memory]
 
 NAME is a network in examples/models (model.pt). Measurements are stored in docs/figures/paper.json, and the page docs/paper.md and its
-picture are generated from that file, so networks can be added one by one. --page alone generates both again.
+pictures are generated from that file, so networks can be added one by one. --page alone generates both again.
 
 Fig. 2, appendix G   ||f(a[t]) - a[t]|| of the first and the last layer, t = 1 ... T (default 1000), mean over 8 test samples. A recording
                      of events has as many steps as frames.
@@ -38,7 +38,8 @@ from fsnn_lava.report import svg_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS, PAGE = ROOT / "examples" / "models", ROOT / "docs" / "paper.md"
-KEPT, PICTURE = ROOT / "docs" / "figures" / "paper.json", ROOT / "docs" / "figures" / "paper-residual.svg"
+FIGURES = ROOT / "docs" / "figures"
+KEPT = FIGURES / "paper.json"
 RESIDUAL_SAMPLES, BATCH, MEMORY_BATCH = 8, 250, 16
 MEMORY_STEPS = (30, 100)
 METHODS = ("implicit", "unrolled")
@@ -151,20 +152,25 @@ def page(kept: dict[str, Any]) -> str:
     """docs/paper.md."""
     parts = [
         "# The paper's figures, for the networks trained here",
-        "Made by `python bench/paper_figures.py NAME …`, which measures networks of `examples/models` and adds them to this page. "
-        "The paper's numbers (M. Xiao et al., NeurIPS 2021) are of AlexNet-F and CIFARNet-F, trained on CIFAR-10 for 100 epochs; ours are "
-        "other, smaller networks, so the two are to be compared in their shape, not in their size.",
+        "`python bench/paper_figures.py NAME …` measures networks in `examples/models` and writes this page. "
+        "The paper's numbers (M. Xiao et al., NeurIPS 2021) are for AlexNet-F, trained on CIFAR-10 for 100 epochs. Our networks are "
+        "smaller and most of them were trained on other data, so compare how the numbers change, not how large they are.",
         "## Convergence to the equilibrium (Fig. 2, appendix G)",
-        "![Residual against steps, one panel per network](figures/paper-residual.svg)",
-        "‖f(a[t]) − a[t]‖ of the first and the last layer, mean over 8 test samples, double logarithmic; the dotted line falls as 1/t. "
-        "The paper plots up to 1000 steps and reports that IF keeps falling while LIF stays within a bounded range.",
+        "The residual is the Euclidean norm ‖f(a[t]) − a[t]‖ over the neurons of a layer, where a[t] are the rates after t steps; it is "
+        "zero at the equilibrium. The table gives its mean over 8 test samples. The paper plots it up to 1000 steps: it "
+        "decreases in all cases, is larger in the last layer than in the first, and is mostly larger with LIF than with IF neurons.",
         residual_table(kept),
+        *[f"![Residual of {name} against the number of steps, on logarithmic axes](figures/paper-residual-{name}.png)" for name in kept],
         "## Memory of a training step (table 4)",
+        "*Implicit* is the gradient at the equilibrium; *through time* is backpropagation through all steps, in the same code. Ours is the "
+        "memory on top of the idle process, on a CPU.",
         memory_table(kept),
         "## Firing rates (table 5)",
+        "Spikes per step and neuron.",
         rate_table(kept),
         "## Accuracy with other numbers of steps (table 6)",
-        "The networks were trained with the steps in bold; accuracy in % (mean firing rate over all neurons).",
+        "Each network runs with fewer and with more steps than the number in bold, which it is meant for. The cells give the accuracy in "
+        "%, and in brackets the mean firing rate over all neurons.",
         *[steps_table(name, row) for name, row in kept.items()],
         "The paper, AlexNet-F with LIF, trained with 30 steps:",
         "\n".join(
@@ -225,26 +231,23 @@ def steps_table(name: str, row: dict[str, Any]) -> str:
     )
 
 
-def draw(kept: dict[str, Any], path: Path) -> None:
-    """One panel per network, first and last layer."""
-    columns = min(3, len(kept))
-    rows = -(-len(kept) // columns)
+def draw(name: str, row: dict[str, Any]) -> None:
+    """Draw Fig. 2 of one network."""
+    found = row["residual"]
     with svg_figure.report_figure_style():
-        figure = svg_figure.new_figure(300 * columns, 230 * rows)
-        axes = figure.subplots(rows, columns, squeeze=False).flat
-        for axis, (name, row) in zip(axes, kept.items(), strict=False):
-            found = row["residual"]
-            axis.loglog(found["steps"], found["first layer"], color=svg_figure.BLUE, label="first layer")
-            if row["architecture"].split(" (")[0].count("-"):
-                axis.loglog(found["steps"], found["last layer"], color=svg_figure.ORANGE, label="last layer")
-            axis.loglog(
-                found["steps"], [found["first layer"][0] / t for t in found["steps"]], color=svg_figure.SOFT, linestyle=":", label="1/t"
-            )
-            axis.set(title=f"{name}, {row['neuron']}", xlabel="steps t", ylabel="‖f(a[t]) − a[t]‖")
-        for axis in list(axes)[len(kept) :]:
-            axis.remove()
-        figure.axes[0].legend()
-        figure.savefig(path, metadata={"Date": None})
+        figure = svg_figure.new_figure(470, 300)
+        axis = figure.subplots()
+        one_layer = len(row["by steps"][0]["rates"]) == 1
+        axis.loglog(found["steps"], found["first layer"], color=svg_figure.BLUE, label="the only layer" if one_layer else "first layer")
+        if not one_layer:
+            axis.loglog(found["steps"], found["last layer"], color=svg_figure.ORANGE, label="last layer")
+        slope = [found["first layer"][0] / t for t in found["steps"]]
+        axis.loglog(found["steps"], slope, color=svg_figure.SOFT, linestyle=":", label="1/t, for comparison")
+        axis.axvline(row["steps"], color=svg_figure.SOFT, linewidth=1.0)
+        axis.text(row["steps"], axis.get_ylim()[0], f" T = {row['steps']}, used in training", rotation=90, va="bottom", fontsize=9)
+        axis.set(title=f"{name}, {row['neuron']} neurons", xlabel="steps t", ylabel="residual ‖f(a[t]) − a[t]‖")
+        axis.legend()
+        figure.savefig(FIGURES / f"paper-residual-{name}.png", dpi=150, facecolor="white")
 
 
 def main() -> None:
@@ -267,7 +270,8 @@ def main() -> None:
         kept[name] = measure(name, args.data, args.samples, args.most, memory=not args.no_memory)
         KEPT.write_text(json.dumps(kept, indent=1) + "\n")
     PAGE.write_text(page(kept), encoding="utf-8")
-    draw(kept, PICTURE)
+    for name, row in kept.items():
+        draw(name, row)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 8  # numbers in one vector: 256 bits of float32 or int32; a processor with shorter vectors uses two
+LANES = 16  # numbers in one vector: 512 bits of float32 or int32; a processor with shorter vectors uses two or four
 BYTE_ROWS = 256  # rows of bytes whose sums fit in 16 bits: 256 * -128 is the smallest 16-bit number
 _INDEX = ir.IntType(64)
 
@@ -52,7 +52,7 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             to, weights, which = (_array(context, builder, signature.args[i], values[i]) for i in (0, 2, 4))
             rows = Rows(weights, values[3], which, values[5], values[6], values[7])
-            _emit(builder, to, values[1], rows, width // LANES, chains=chains)
+            _emit(builder, to, values[1], rows, width, chains=chains)
             return context.get_dummy_value()
 
         return types.void(target, number, weight, number, indices, number, number, number), generate
@@ -72,7 +72,7 @@ def adding_graded(width: int) -> Callable[..., None]:
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             to, weights, which, much = (_array(context, builder, signature.args[i], values[i]) for i in (0, 2, 4, 5))
-            _emit(builder, to, values[1], Rows(weights, values[3], which, values[6], values[7], values[8], much), width // LANES)
+            _emit(builder, to, values[1], Rows(weights, values[3], which, values[6], values[7], values[8], much), width)
             return context.get_dummy_value()
 
         return types.void(target, number, weight, number, indices, amounts, number, number, number), generate
@@ -94,7 +94,7 @@ def check_row_vectors(*, opaque: bool = False) -> None:
         builder = ir.IRBuilder(function.append_basic_block())
         to, weights, which, much = (Array(value, kind) for value, kind in zip(function.args, kinds))
         into, start, first, end, stride = function.args[4:]
-        _emit(builder, to, into, Rows(weights, start, which, first, end, stride, much if graded else None), 2, chains=1 if graded else 2)
+        _emit(builder, to, into, Rows(weights, start, which, first, end, stride, much if graded else None), 32, chains=1 if graded else 2)
         builder.ret_void()
         binding.parse_assembly(str(module)).verify()
 
@@ -103,22 +103,24 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Array:
     return Array(context.make_array(kind)(context, builder, value).data, context.get_data_type(kind.dtype))
 
 
-def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, chains: int = 1) -> None:
-    """Emit code that adds the rows to `vectors` * LANES targets from `into` on."""
+def _emit(builder: Any, target: Array, into: Any, rows: Rows, width: int, *, chains: int = 1) -> None:
+    """Emit code that adds the rows to `width` targets from `into` on."""
     narrow = rows.weight.kind == ir.IntType(8) and isinstance(target.kind, ir.IntType)
     if narrow and rows.amounts is None:
-        _emit_bytes(builder, target, into, rows, vectors)
+        _emit_bytes(builder, target, into, rows, width)
     else:
-        _emit_rows(builder, target, into, rows, vectors, chains)
+        _emit_rows(builder, target, into, rows, width, chains)
 
 
-def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
+def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, width: int, chains: int) -> None:
     """Emit sums in registers, a loop over the rows, and one update of the targets."""
     exact = isinstance(target.kind, ir.IntType)
-    vector, stored = ir.VectorType(target.kind, LANES), ir.VectorType(rows.weight.kind, LANES)
+    lanes = min(LANES, width)
+    vectors = width // lanes
+    vector, stored = ir.VectorType(target.kind, lanes), ir.VectorType(rows.weight.kind, lanes)
     plus, times = (builder.add, builder.mul) if exact else (builder.fadd, builder.fmul)
     begin = _element(builder, target, into)
-    places = [_element(builder, Array(begin, target.kind), ir.Constant(_INDEX, n * LANES)) for n in range(vectors)]
+    places = [_element(builder, Array(begin, target.kind), ir.Constant(_INDEX, n * lanes)) for n in range(vectors)]
     zeros = [ir.Constant(vector, None)] * vectors
     initial = [[_load(builder, place, vector, align=_bytes(target.kind)) for place in places], *[zeros] * (chains - 1)]
     sums = [[cgutils.alloca_once_value(builder, value) for value in chain] for chain in initial]
@@ -129,7 +131,7 @@ def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int,
         if rows.amounts is not None:
             scale = _in_all_lanes(builder, _load(builder, _element(builder, rows.amounts, index), rows.amounts.kind), vector)
         for position, total in enumerate(sums[chain]):
-            place = _element(builder, Array(row, rows.weight.kind), ir.Constant(_INDEX, position * LANES))
+            place = _element(builder, Array(row, rows.weight.kind), ir.Constant(_INDEX, position * lanes))
             more = _load(builder, place, stored, align=_bytes(rows.weight.kind))
             if exact and stored != vector:
                 more = builder.sext(more, vector)
@@ -148,12 +150,12 @@ def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int,
         _store(builder, total, place, align=_bytes(target.kind))
 
 
-def _emit_bytes(builder: Any, target: Array, into: Any, rows: Rows, vectors: int) -> None:
+def _emit_bytes(builder: Any, target: Array, into: Any, rows: Rows, width: int) -> None:
     """Emit the same for bytes: sums of up to BYTE_ROWS rows in 16 bits, which are then added to the targets."""
-    lanes = min(2, vectors) * LANES
+    lanes = min(LANES, width)
     byte, short, wide = (ir.VectorType(kind, lanes) for kind in (rows.weight.kind, ir.IntType(16), target.kind))
     begin = _element(builder, target, into)
-    offsets = [ir.Constant(_INDEX, n * lanes) for n in range(vectors * LANES // lanes)]
+    offsets = [ir.Constant(_INDEX, n * lanes) for n in range(width // lanes)]
     sums = [cgutils.alloca_once(builder, short) for _ in offsets]
     with cgutils.for_range_slice(builder, rows.first, rows.end, ir.Constant(_INDEX, BYTE_ROWS)) as (start, _):
         for total in sums:
@@ -185,7 +187,7 @@ def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
     else:
         wide = builder.uitofp(amount, vector.element) if byte else builder.sitofp(amount, vector.element)
     lanes = ir.Constant(vector, ir.Undefined)
-    for lane in range(LANES):
+    for lane in range(vector.count):
         lanes = builder.insert_element(lanes, wide, ir.Constant(ir.IntType(32), lane))
     return lanes
 

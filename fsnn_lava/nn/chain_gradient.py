@@ -1,6 +1,7 @@
 """The implicit gradient of several layers (E5) without an autograd graph: every transpose is written out, batch norm's included.
 
-Values are kept channels last, which is fastest for convolutions and for the compiled passes over channels.
+Values are kept channels last, which is fastest for convolutions and for the compiled passes over channels. The products of the backward
+pass are taken in the solver's precision; everything between them is not rounded.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Link:
 
     operator: Operator
     pool: int
-    weight: Tensor
+    weight: Tensor  # in the precision of the products
     source: Tensor  # the rates of the layer before it, [B, ...]
     gain: Rows  # mask sigma'/vth
     white: Rows | None  # (F a - mean)/deviation
@@ -48,15 +49,15 @@ class Link:
 
     def transpose(self, grads: Tensor) -> Tensor:
         """Return J^T grads, the gradient of the rates before this layer."""
-        return self.operator.transpose(self.weight, self._unpooled(self._before_norm(grads)[0]))
+        return _transposed(self.operator, self.weight, self._unpooled(self._before_norm(grads)[0]))
 
     def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """Return J^T grads, and the gradients of F's weight and bias and of batch norm's."""
         back, plain, along = self._before_norm(grads)
         for_bias = back.transpose(0, 1).flatten(1).sum(1) if plain is None else torch.zeros_like(plain)  # batch norm cancels a bias
         back = self._unpooled(back)
-        for_weight = self.operator.weight_gradient(self.source, back)
-        return self.operator.transpose(self.weight, back), (for_weight, for_bias, along, plain)
+        for_weight = _weight_gradient(self.operator, self.weight.dtype, self.source, back)
+        return _transposed(self.operator, self.weight, back), (for_weight, for_bias, along, plain)
 
     def _before_norm(self, grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return the gradient of F a after pooling, and the sums that are the gradients of batch norm's bias and weight."""
@@ -82,8 +83,23 @@ class Link:
         return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
 
 
-def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Link, Tensor]:
-    """Return a layer of the chain at the rates `source`, and its own rates; batch norm uses the batch and updates its statistics (E7)."""
+def _transposed(operator: Operator, weight: Tensor, grads: Tensor) -> Tensor:
+    """Return W^T grads, computed in the weight's precision."""
+    return operator.transpose(weight, grads.to(weight.dtype)).to(grads.dtype)
+
+
+def _weight_gradient(operator: Operator, precision: torch.dtype, values: Tensor, grads: Tensor) -> Tensor:
+    """Return dL/dW, computed in this precision."""
+    return operator.weight_gradient(values.to(precision), grads.to(precision)).to(grads.dtype)
+
+
+def chain_link(
+    stage: Stage, source: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0, *, precision: torch.dtype | None = None
+) -> tuple[Link, Tensor]:
+    """Return a layer of the chain at the rates `source`, and its own rates; batch norm uses the batch and updates its statistics (E7).
+
+    `precision` is that of the layer's transposed products; by default, they are not rounded.
+    """
     linear = stage.current(source)
     values = channel_rows(linear)
     rates, gain = np.empty_like(values), np.empty_like(values)
@@ -97,7 +113,7 @@ def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float, ra
     ends = number(vth * rate_max), number(rate_max)
     _each_sample(whiten_and_clip, values, mean, scale, weight, bias, own_mask, mask is not None, *ends, steepness, rates, gain)
     norm = (None, None) if stage.norm is None else (values, weight * scale)
-    made = Link(stage.operator, stage.pool, stage.used_weight().detach(), source, gain, *norm)
+    made = Link(stage.operator, stage.pool, stage.used_weight().detach().to(precision or source.dtype), source, gain, *norm)
     return made, from_channel_rows(rates, linear.shape)
 
 
@@ -120,16 +136,16 @@ def _statistics(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Rows) -> tuple[Ro
 class Chain:
     """f of E4 for several layers at the rates of one batch, linearised there: v -> J_f^T v, and the gradients of its parameters."""
 
-    def __init__(self, loop: LoopMap, own: Tensor, rates: Tensor) -> None:
+    def __init__(self, loop: LoopMap, own: Tensor, rates: Tensor, precision: torch.dtype) -> None:
         (feedback,), (weight,), (self.mask,) = loop.feedbacks, loop.weights, loop.masks.feedbacks
-        self.operator, self.weight, self.rates = feedback.operator, weight.detach(), rates
-        current = own + masked(self.mask, self.operator.apply(self.weight, rates))
+        self.operator, self.weight, self.rates = feedback.operator, weight.detach().to(precision), rates
+        current = own + masked(self.mask, self.operator.apply(weight.detach(), rates))
         self.slope = rises(current, loop.vths[0] * loop.rate_max).to(current.dtype).div_(loop.vths[0])
         self.gain = masked(self.mask, self.slope)
         self.links: list[Link] = []
         values = rate_of(current, loop.vths[0], loop.rate_max)
         for stage, mask, vth in list(zip(loop.stages, loop.masks.stages, loop.vths, strict=True))[1:]:
-            made, values = chain_link(stage, values, mask, vth, loop.rate_max)
+            made, values = chain_link(stage, values, mask, vth, loop.rate_max, precision=precision)
             self.links.append(made)
         self.mapped = values  # f(rates)
 
@@ -137,7 +153,7 @@ class Chain:
         """Return J_f^T grads."""
         for one in reversed(self.links):
             grads = one.transpose(grads)
-        return self.operator.transpose(self.weight, grads * self.gain)
+        return _transposed(self.operator, self.weight, grads * self.gain)
 
     def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, ...]:
         """Return grads^T df/d… for the first layer's own current, the feedback's weight, and the parameters of each later layer in turn."""
@@ -146,7 +162,7 @@ class Chain:
             grads, own = one.parameter_gradients(grads)
             found.append(own)
         through = grads * self.slope
-        for_weight = self.operator.weight_gradient(self.rates, masked(self.mask, through))
+        for_weight = _weight_gradient(self.operator, self.weight.dtype, self.rates, masked(self.mask, through))
         return through, for_weight, *(part for own in reversed(found) for part in own)
 
 
@@ -169,9 +185,12 @@ class _Chain(torch.autograd.Function):
 
 
 @torch.no_grad()
-def linearised_chain(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
-    """Return f of a chain, linearised at `rates`; `own` is the first layer's current, excluding the feedback's."""
-    return Chain(loop, own.detach(), stored_channels_last(rates))
+def linearised_chain(loop: LoopMap, own: Tensor, rates: Tensor, *, precision: torch.dtype | None = None) -> Chain:
+    """Return f of a chain, linearised at `rates`; `own` is the first layer's current, excluding the feedback's.
+
+    `precision` is that of the transposed products; by default, they are not rounded.
+    """
+    return Chain(loop, own.detach(), stored_channels_last(rates), precision or rates.dtype)
 
 
 def implicit_chain_gradient(
@@ -194,6 +213,6 @@ def _each_sample(function: Callable[..., None], values: Rows, *args: Any) -> Non
 def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
     """Attach the gradient as `attach_gradient` does, for a chain of several layers on a CPU, without an autograd graph of the loop."""
     own = loop.own_current()
-    chain = linearised_chain(loop, own, rates.detach())
+    chain = linearised_chain(loop, own, rates.detach(), precision=solver.product_dtype(rates.dtype))
     solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
     return implicit_chain_gradient(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)

@@ -111,6 +111,8 @@ class NetworkLayout:
         self.connections = [ConnectionLayout(wire.operator, in_blocks=dense) for wire in wires]
         weights = sum(one.stored_weights for one in self.connections)
         self.together = TOGETHER if dense else CONVOLVED_TOGETHER if weights > MANY_WEIGHTS else 1
+        # before the choice between events and dense products, so that many weights are not read for one sample, on one thread
+        self.least_probe = 2 * CONVOLVED_TOGETHER if self.together == CONVOLVED_TOGETHER else 1
         pieces = [table for one in self.connections for table in (one.rows, one.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE_PLACE
         self.products = [0] * len(shapes)  # by source

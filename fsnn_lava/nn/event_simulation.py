@@ -21,7 +21,7 @@ from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.trace import Trace
 
 DENSE_FROM = 0.5  # activity above which dense products are faster, measured for layers of 64 to 384 channels
-SAMPLES_PER_PROBE = 64  # one in this many samples is run before the choice is made
+SAMPLES_PER_PROBE = 64  # one in this many samples is run before the choice is made, but at least as many as the layout says
 SEQUENCES_AT_ONCE = 16  # an input sequence's drive takes T times the memory of an image's
 WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
 
@@ -39,7 +39,7 @@ def simulate_by_events(dynamics: Dynamics, steps: int, *, returned: bool = False
 
 def _simulate_part(dynamics: Dynamics, steps: int, returned: bool) -> Trace:
     run = EventRun(dynamics, steps, returned=returned)
-    probe = max(1, dynamics.samples // SAMPLES_PER_PROBE)
+    probe = min(dynamics.samples, max(run.layout.least_probe, dynamics.samples // SAMPLES_PER_PROBE))
     run.simulate(0, probe)
     if probe == dynamics.samples or run.activity(probe) < DENSE_FROM:
         run.simulate(probe, dynamics.samples)

@@ -50,7 +50,8 @@ def build_network(
 
 def configure_network(net: FSNN, plan: Recipe) -> None:
     """Set everything in the network that may change from phase to phase; `plan` is the recipe of one epoch."""
-    net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
+    chosen = plan.solver
+    net.solver = Solver(method=chosen.method, tol=chosen.tol, max_steps=chosen.max_steps, precision=chosen.precision)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit
     for connection, feedback in zip(net.graph.feedback, net.feedbacks, strict=True):

@@ -13,7 +13,7 @@ from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
 from fsnn_lava.nn.feedback import NORMS, NormKind
 from fsnn_lava.nn.neurons import Activation
-from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
+from fsnn_lava.solvers.solver import LINEAR_METHODS, PRECISIONS, Method, Precision
 from fsnn_lava.training.graph_keys import GraphKeys
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_recipe_keys, print_keys, read_keys
 
@@ -45,11 +45,15 @@ class LearningRate:
 
 @dataclasses.dataclass(frozen=True)
 class SolverChoice:
-    """How E5 is solved: until the relative residual is `tol`, with at most `max_steps` products (0: the Jacobian-free gradient)."""
+    """How E5 is solved: until the relative residual is `tol`, with at most `max_steps` products (0: the Jacobian-free gradient).
+
+    `precision` is that of the products; see `Solver`.
+    """
 
     method: Method = key_rule(str, "gmres", choices=LINEAR_METHODS)
     tol: float = key_rule(float, 1e-2, low=0.0, open_low=True)
     max_steps: int = key_rule(int, 30, low=0)
+    precision: Precision = key_rule(str, "full", choices=PRECISIONS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -103,6 +103,27 @@ def test_the_products_are_those_of_the_transposed_jacobian(architecture, shape):
         torch.testing.assert_close(chain.transpose(vector), expected, rtol=1e-9, atol=1e-12)
 
 
+def gradient(net, images, precision):
+    net.solver = fl.Solver(tol=1e-4, precision=precision)
+    torch.manual_seed(1)
+    kept = {name: value.clone() for name, value in net.state_dict().items()}
+    grads = torch.autograd.grad(net(images).square().mean(), list(net.parameters()))
+    net.load_state_dict(kept)  # the statistics of batch norm, which the simulation uses
+    return torch.cat([grad.flatten() for grad in grads])
+
+
+def test_products_in_bfloat16_change_the_gradient_by_their_rounding():
+    """A product rounds twice to 8 bits, by at most 2^-9 each time, and four products follow each other around the loop."""
+    torch.manual_seed(0)
+    net = fl.FSNN("8C3s-16C3-16C3 (F8C3)", input_shape=(1, 16, 16), classes=3, steps=20, dropout=0.2).train()
+    images = torch.randn(6, 1, 16, 16)
+    exact, rounded = gradient(net, images, "full"), gradient(net, images, "bfloat16")
+    assert exact.dtype == rounded.dtype == torch.float32
+    assert 0 < (rounded - exact).norm() < 4 * 2 * 2**-9 * exact.norm()
+    double = net.double()
+    assert torch.equal(gradient(double, images.double(), "bfloat16"), gradient(double, images.double(), "full")), "float64 is never rounded"
+
+
 def test_the_number_of_threads_changes_no_bit():
     before, found = torch.get_num_threads(), []
     try:

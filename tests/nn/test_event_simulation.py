@@ -117,6 +117,15 @@ def test_the_choice_depends_on_this_batch_alone(dense_samples):
     assert all(torch.equal(a, b) for a, b in zip(alone.potentials, after.potentials, strict=True))
 
 
+@pytest.mark.parametrize(("samples", "dense"), [(20, [4]), (16, [])])
+def test_many_weights_are_not_read_for_a_single_sample(samples, dense, dense_samples):
+    torch.manual_seed(0)
+    net = fl.FSNN("64C3s-512C3 (F64C3)", input_shape=(1, 4, 4), classes=3, vth=1.0).eval()
+    busy(net, 3.0)
+    net.simulate(torch.randn(samples, 1, 4, 4), steps=3)
+    assert dense_samples == dense
+
+
 def test_every_part_of_a_batch_of_sequences_decides_for_itself(dense_samples):
     torch.manual_seed(0)
     net = fl.FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()

@@ -32,6 +32,7 @@ def test_the_solver_goes_ahead_where_it_may_and_stops_at_half_where_it_may_not()
     ("options", "sentence"),
     [
         ({"method": "newton"}, "solver method must be one of gmres, .*, got 'newton'"),
+        ({"precision": "float16"}, "solver precision must be one of full, bfloat16, got 'float16'"),
         ({"tol": 0.0}, "solver tol must be positive, got 0.0"),
         ({"tol": float("nan")}, "solver tol must be positive, got nan"),
         ({"max_steps": -1}, r"solver max_steps must be 0 \(Jacobian-free\) or more, got -1"),
