@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,25 +17,50 @@ from fsnn_lava.verify.neuron_index import neuron_index
 
 Trains = tuple[NDArray[Any], ...]  # [1, T, *shape] per layer
 
+_EXACT = {
+    "counts": "counts",
+    "late": "late messages",
+    "potentials": "potentials",
+    "spikes": "trains",
+    "readout": "the readout",
+    "clipped": "clipped neurons",
+    "clip_count": "clip counts",
+    "operations": "operations",
+    "updates": "updates",
+    "messages": "messages per step",
+    "cycles": "limit cycles",
+}  # parts of a result that are compared bit for bit, and what they are called
+_RESIDUAL = 1e-9  # relative tolerance for a residual: float64 sums in another order
+
 
 def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
     """Return which samples differ in any part of the result, [B]. Traces may differ by the rounding of 2 T operations."""
-    wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
-    for name in ("counts", "late", "potentials", "clipped", "spikes"):
-        left, right = getattr(got, name), getattr(expected, name)
+    return np.any([wrong for _, wrong in _differences(got, expected)], axis=0)
+
+
+def different_parts(got: Result, expected: Result) -> str:
+    """Return the names of the parts of two results that differ in any sample."""
+    return " and ".join(dict.fromkeys(name for name, wrong in _differences(got, expected) if wrong.any()))
+
+
+def _differences(got: Result, expected: Result) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield the name of each part of the result, and in which samples it differs, [B]; parts that one of them lacks are skipped."""
+    for field, name in _EXACT.items():
+        left, right = getattr(got, field), getattr(expected, field)
         if left is None or right is None:
             continue
-        for a, b in zip(left, right, strict=True):
-            wrong |= (a != b).reshape(len(a), -1).any(axis=1)
-    if expected.messages is not None:
-        wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
-    if got.cycles is not None and expected.cycles is not None:
-        wrong |= got.cycles != expected.cycles
+        pairs = zip(left, right, strict=True) if isinstance(left, tuple) else [(left, right)]
+        for a, b in pairs:
+            yield name, (a != b).reshape(len(a), -1).any(axis=1)
+    if expected.messages is not None and got.messages is None:
+        yield "messages per step", np.ones(got.samples, dtype=bool)
     tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
     for name in ("traces", "late_traces"):
         for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
-            wrong |= (np.abs(a - b) > tolerance).reshape(len(a), -1).any(axis=1)
-    return wrong
+            yield name.replace("_", " "), (np.abs(a - b) > tolerance).reshape(len(a), -1).any(axis=1)
+    if got.residual is not None and expected.residual is not None:
+        near = np.abs(got.residual - expected.residual) <= _RESIDUAL * np.maximum(1.0, expected.residual)
+        yield "residuals", np.any(~near, axis=1)
 
 
 def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result, *, sample: int) -> Offender:
@@ -120,7 +146,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
         flat = int(readout[0])
         what = f"ends with u = {int(got.readout[0, flat])}, {against} with {int(expected.readout[0, flat])}"
         return {"layer": READOUT, "neuron": [flat], "what": what}
-    return {"what": "late spikes, traces or clip counts differ; spikes and potentials do not"}
+    return {"what": f"{different_parts(got, expected)} differ; spikes and potentials do not"}
 
 
 def _different_neurons(got: Result, expected: Result, index: int) -> NDArray[np.int64]:

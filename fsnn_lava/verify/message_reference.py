@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.reference_arithmetic import TOP, Ints, reference_host_current, reference_shift, reference_sum
+from fsnn_lava.verify.reference_arithmetic import (
+    TOP,
+    Ints,
+    reference_host_current,
+    reference_operations,
+    reference_shift,
+    reference_sum,
+    reference_updates,
+)
 
 
 class MessageReference:
@@ -31,7 +39,7 @@ class MessageReference:
         self.chip, self.delta, self.stock = chip, chip.delta, stock
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
-        """Return the Result, without cycles, operations and updates; the changes are stored if `spikes`."""
+        """Return the Result; the changes are stored if `spikes`."""
         chip, steps = self.chip, self.chip.steps if steps is None else steps
         kind = _LavaNeurons if self.stock else _Neuron
         neurons = [kind(layer, band, self.delta, self._drive(layer, values)) for layer, band in zip(chip.layers, self.delta.dead_bands)]
@@ -44,7 +52,8 @@ class MessageReference:
                     if chip.input.kind == "events":
                         neurons[index].take(self._framed(layer, values, own))
                     changes[index][:, own], sent[index][:, own] = neurons[index].step(self._received(layer, changes, own))
-        found = self._result(steps, changes, sent, neurons)
+        inputs = (values != 0).sum(axis=1) if chip.input.kind == "events" else values != 0  # a static input is sent once
+        found = self._result(steps, changes, sent, neurons, reference_operations(chip, sent, inputs))
         return found if spikes else replace(found, spikes=None)
 
     def _drive(self, layer: Layer, values: NDArray[np.uint8]) -> Ints:
@@ -82,14 +91,14 @@ class MessageReference:
                 total = total + reference_shift(reference_sum(synapse, arrived), synapse.exponent)
         return total
 
-    def _result(self, steps: int, changes: list[Ints], sent: list[Ints], neurons: list[Any]) -> Result:
+    def _result(self, steps: int, changes: list[Ints], sent: list[Ints], neurons: list[Any], operations: Ints) -> Result:
         chip = self.chip
         late = [changes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :].sum(axis=1) for s in chip.feedback]
         told = [train.sum(axis=1) for train in changes]
         readout = reference_shift(reference_sum(chip.readout, told[-1]), chip.readout.exponent)
         readout = readout + (chip.readout.bias.astype(np.int64) << self.delta.rate_bits)
         clips = np.stack([*(neuron.clips for neuron in neurons), (np.abs(readout) > TOP).sum(axis=1)], axis=1)
-        nothing = np.zeros(len(readout), np.int64)
+        messages = np.sum([number.reshape(len(readout), steps, -1).sum(axis=2) for number in sent], axis=0)
         return Result(
             backend="reference",
             steps=steps,
@@ -104,11 +113,23 @@ class MessageReference:
             readout=(readout if self.stock else np.clip(readout, -TOP, TOP)).astype(np.int32),
             clipped=tuple(neuron.flags.astype(np.uint8) for neuron in neurons),
             clip_count=clips,
-            operations=nothing,
-            updates=nothing,
+            operations=operations,
+            updates=reference_updates(chip, len(readout), steps),
             spikes=tuple(train.astype(np.int16) for train in changes),
-            messages=np.sum([number.reshape(len(readout), steps, -1).sum(axis=2) for number in sent], axis=0).astype(np.int32),
+            messages=messages.astype(np.int32),
+            cycles=self._cycles(changes, messages),
         )
+
+    def _cycles(self, changes: list[Ints], messages: Ints) -> NDArray[np.int32]:
+        """Return the shortest period with which all rates repeat over the longest delay plus one step, [B]; 0 without messages in it."""
+        samples, steps = messages.shape
+        rates = np.concatenate([np.cumsum(train.reshape(samples, steps, -1), axis=1) for train in changes], axis=2)
+        window = max((self.chip.delay(synapse) for synapse in self.chip.feedback), default=0) + 1
+        found = np.zeros(samples, np.int32)
+        for period in range(steps - window, 0, -1):
+            same = (rates[:, steps - window :] == rates[:, steps - window - period : steps - period]).all(axis=(1, 2))
+            found[same & messages[:, steps - period :].any(axis=1)] = period
+        return found
 
 
 class _Neuron:

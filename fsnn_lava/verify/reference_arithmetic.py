@@ -5,13 +5,14 @@ It shares nothing with the backends, except for ties in the rounding of a host d
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Readout, Synapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Readout, Synapse
 
 Ints = NDArray[np.int64]
 TOP = 2**23 - 1
@@ -79,3 +80,27 @@ def reference_host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints
 def reference_shift(total: Ints, bits: int) -> Ints:
     """Compute total * 2**bits plainly, rounded down."""
     return total * 2**bits if bits >= 0 else total // 2**-bits
+
+
+def reference_operations(chip: ChipNetwork, sent: list[Ints], inputs: NDArray[Any]) -> Ints:
+    """Return the number of weights that all messages touched, [B]: the sums of the messages that arrived, with all weights 1.
+
+    Args:
+        chip: the network.
+        sent: [B, T, *shape] per layer, the number of messages that each neuron sent in each step.
+        inputs: [B, *input], the number of messages from each input.
+    """
+    steps, total = sent[-1].shape[1], sent[-1].reshape(len(inputs), -1).sum(axis=1) * chip.readout.classes
+    for synapse in chip.synapses:
+        if synapse.source == INPUT:
+            messages = inputs
+        else:
+            messages = sent[chip.index(synapse.source)][:, : max(0, steps - chip.delay(synapse))].sum(axis=1)
+        touched = reference_sum(replace(synapse, weight=np.ones_like(synapse.weight)), messages)
+        total = total + touched.reshape(len(inputs), -1).sum(axis=1)
+    return total
+
+
+def reference_updates(chip: ChipNetwork, samples: int, steps: int) -> Ints:
+    """Return the number of neuron updates, [B]: every neuron and every class in each of its steps."""
+    return np.full(samples, steps * (sum(layer.size for layer in chip.layers) + chip.readout.classes), np.int64)

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.reference_arithmetic import TOP, Ints, reference_host_current, reference_shift, reference_sum
+from fsnn_lava.verify.reference_arithmetic import (
+    TOP,
+    Ints,
+    reference_host_current,
+    reference_operations,
+    reference_shift,
+    reference_sum,
+    reference_updates,
+)
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
@@ -46,7 +54,8 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             readout = _towards_zero(readout, chip.readout.decay) + charge
             clips[:, -1] += (np.abs(readout) > TOP).sum(axis=1)
             readout = np.clip(readout, -TOP, TOP)
-    return _as_result(chip, steps, spikes, neurons, readout, clips)
+    inputs = (values != 0).sum(axis=1) if chip.input.kind == "events" else (values != 0) * steps
+    return _as_result(chip, steps, spikes, neurons, readout, clips, reference_operations(chip, spikes, inputs))
 
 
 class _Neuron:
@@ -115,9 +124,10 @@ def _towards_zero(u: Ints, decay: int) -> Ints:
     return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
 
 
-def _as_result(chip: ChipNetwork, steps: int, spikes: list[Ints], neurons: list[_Neuron], readout: Ints, clips: Ints) -> Result:
+def _as_result(
+    chip: ChipNetwork, steps: int, spikes: list[Ints], neurons: list[_Neuron], readout: Ints, clips: Ints, operations: Ints
+) -> Result:
     late = [spikes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
-    nothing = np.zeros(len(readout), np.int64)
     return Result(
         backend="reference",
         steps=steps,
@@ -132,8 +142,8 @@ def _as_result(chip: ChipNetwork, steps: int, spikes: list[Ints], neurons: list[
         readout=readout.astype(np.int32),
         clipped=tuple(neuron.flags.astype(np.uint8) for neuron in neurons),
         clip_count=clips,
-        operations=nothing,
-        updates=nothing,
+        operations=operations,
+        updates=reference_updates(chip, len(readout), steps),
         spikes=tuple(train.astype(np.uint8) for train in spikes),
     )
 

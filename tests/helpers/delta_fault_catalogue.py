@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fsnn_lava.backends.lava.operation_counts import count_operations
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.comparator import Comparator
@@ -45,7 +44,6 @@ class DeltaCase:
         used = chip or self.chip
         if self.stock:
             found = MessageReference(used, stock=True).run(self.values, spikes=True)
-            found = replace(found, updates=self._updates, operations=self._operations(found))
         else:
             found = simulate_delta(used, self.values, faults=DeltaFaults(**hooks))
         return replace(
@@ -55,18 +53,6 @@ class DeltaCase:
     @cached_property
     def right(self) -> Result:
         return self.run()
-
-    @property
-    def _updates(self) -> np.ndarray:
-        neurons = sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes
-        return np.full(len(self.values), self.chip.steps * neurons, dtype=np.int64)
-
-    def _operations(self, found: Result) -> np.ndarray:
-        """Those of a run in which no two messages of a pair cancel at the end."""
-        assert found.spikes is not None
-        chip, steps = self.chip, self.chip.steps
-        missed = [(found.spikes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] != 0).sum(axis=1) for s in chip.feedback]
-        return count_operations(chip, self.values, found.counts, missed, 1)
 
     def judge(self, result: Result, *, offset: int = 0) -> Verdict:
         comparator = Comparator(self.chip, graph="stock" if self.stock else "", equilibrium_samples=0)

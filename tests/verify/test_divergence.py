@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+import fsnn_lava as fl
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.verify.divergence import first_divergence, first_divergent_layer, locate_divergence
+from fsnn_lava.verify.divergence import different_parts, differing_samples, first_divergence, first_divergent_layer, locate_divergence
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -75,4 +77,20 @@ def test_without_a_difference_in_spikes_the_end_is_compared():
     bent = result.readout.copy()
     bent[0, 2] += 1
     assert locate_divergence(emulator, values, replace(result, readout=bent), sample=0)["neuron"] == [2]
-    assert "late spikes, traces or clip counts differ" in locate_divergence(emulator, values, result, sample=0)["what"]
+    other = replace(result, operations=result.operations + 1, late=tuple(late + 1 for late in result.late))
+    assert (
+        locate_divergence(emulator, values, other, sample=0)["what"] == "late messages and operations differ; spikes and potentials do not"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "called"), [("operations", "operations"), ("updates", "updates"), ("clip_count", "clip counts"), ("residual", "residuals")]
+)
+def test_every_part_of_a_result_is_compared(name, called):
+    chip = dense_network(1, decay=205)
+    result = fl.run(chip, np.random.default_rng(0).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8), residual=True)
+    bent = getattr(result, name).copy()
+    bent[1] += 1
+    assert differing_samples(replace(result, **{name: bent}), result).tolist() == [False, True]
+    assert different_parts(replace(result, **{name: bent}), result) == called
+    assert different_parts(result, result) == ""

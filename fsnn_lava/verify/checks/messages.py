@@ -12,7 +12,7 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.checks.referenced_run import ReferencedRun
 from fsnn_lava.verify.checks.repeated_run import LINK
-from fsnn_lava.verify.divergence import first_divergence, first_divergent_layer, not_localised
+from fsnn_lava.verify.divergence import different_parts, first_divergence, first_divergent_layer, not_localised
 from fsnn_lava.verify.message_reference import MessageReference
 from fsnn_lava.verify.neuron_index import neuron_index
 
@@ -82,7 +82,7 @@ class MessagesCheck(ReferencedRun):
             flat = int(wrong[0])
             what = f"ends with a sum of {int(got.readout[0, flat])}, {against} with {int(expected.readout[0, flat])}"
             return {"layer": READOUT, "neuron": [flat], "what": what}
-        return {"what": "messages in flight, clip counts, the steps of messages or limit cycles differ; rates and sums do not"}
+        return {"what": f"{different_parts(got, expected)} differ; rates and sums do not"}
 
     def check(self) -> Check:
         numbers = {

@@ -11,6 +11,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.residual_curve import ResidualCurve
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Offender
@@ -38,6 +39,8 @@ class ReferencedRun(RepeatedRun):
     def _refer(self, batch: Batch) -> None:
         """Compare some samples with the reference."""
         expected = self._reference(batch.values, batch.steps)
+        if batch.result.residual is not None:
+            expected = ResidualCurve(self.chip).added(expected, batch.values, keep_spikes=True)
         got = self._as_reported(batch.result, expected)
         wrong = differing_samples(got, expected)
         self.referenced += batch.samples

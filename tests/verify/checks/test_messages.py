@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.delta_fault_catalogue import DeltaCase, cases
@@ -44,3 +45,16 @@ def test_a_limit_cycle_that_the_emulator_does_not_find_is_a_difference():
     assert case.right.cycles is not None
     check = case.judge(replace(case.right, cycles=case.right.cycles + np.int32(3))).check("messages")
     assert not check.passed and "limit cycles differ" in check.offenders[0]["what"]
+
+
+@pytest.mark.parametrize("backend", ["sim", "stock"])
+@pytest.mark.parametrize(("name", "called"), [("cycles", "limit cycles"), ("operations", "operations")])
+def test_what_follows_from_the_steps_of_messages_is_compared_too(backend, name, called):
+    """Without recorded changes, operations and cycles are possible for these messages, but not those of this run."""
+    case = cases("dense, one layer", backend)
+    result = replace(case.right, spikes=None)
+    assert case.judge(result).faithful
+    check = case.judge(replace(result, **{name: getattr(result, name) - 1 if name == "operations" else getattr(result, name) + 1})).check(
+        "messages"
+    )
+    assert check.offenders[0]["what"] == f"{called} differ; rates and sums do not"
