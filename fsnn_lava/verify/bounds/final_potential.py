@@ -33,7 +33,8 @@ def highest_potential(batch: Batch, layer: Layer, places: Places) -> NDArray[np.
 
     A step without a spike leaves u below the threshold; every later step with a spike adds a current and subtracts the threshold.
     So u[T] <= theta - 1 + n max(0, I - theta) after n spikes in a row, at most all that were counted, for currents up to I; n is 0 if
-    the recorded train ends without a spike, and with reset to zero. Clipping only lowers the potential.
+    the recorded train ends without a spike, and with reset to zero. If fewer than d of the last d steps have a spike, n is at most their
+    number, which the late spikes of a feedback connection show. Clipping only lowers the potential.
     """
     index, shape = batch.chip.index(layer.name), (batch.samples, *layer.shape)
     below = np.broadcast_to(_highest_without_spike(layer), shape)[places]
@@ -43,6 +44,11 @@ def highest_potential(batch: Batch, layer: Layer, places: Places) -> NDArray[np.
     in_a_row = batch.result.counts[index][places].astype(np.float64)
     if batch.result.spikes is not None:
         in_a_row = in_a_row * batch.result.spikes[index][:, -1][places]
+    for position, synapse in enumerate(batch.chip.feedback):
+        if batch.chip.index(synapse.source) == index:
+            late = batch.result.late[position][places]
+            silent = late < min(batch.chip.delay(synapse), batch.steps)  # in one of these last steps
+            in_a_row = np.where(silent, np.minimum(in_a_row, late), in_a_row)
     slack = _FLOAT_SLACK + (_ATRLIF_SLACK if batch.tolerance else 0.0)
     return below + in_a_row * np.maximum(0.0, _highest_current(batch, layer, places) - theta + slack)
 

@@ -21,7 +21,6 @@ class DeltaRecordCheck(RecordCheck):
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         super().__init__(chip, stock=stock)
-        self.stock = stock
         self.senders = stock_neurons(chip.delta) if stock and chip.delta is not None else 1
 
     def add(self, batch: Batch, mapped: Rates) -> None:
@@ -51,13 +50,24 @@ class DeltaRecordCheck(RecordCheck):
         wrong = sent > counts if self.stock else sent != counts  # the messages of a pair may cancel
         self._note(batch, wrong, "the number of messages differs from the count", index)
         self._note(batch, train.sum(axis=1) != result.traces[index], "the changes do not add up to the recorded rate", index)
+        if not self.stock:
+            self._add_changes(batch, train, index)
         for position, synapse in enumerate(self.chip.feedback):
             if self.chip.index(synapse.source) == index:
                 tail = train[:, self._on_time(batch, synapse) :].sum(axis=1)
                 self._note(batch, tail != result.late[position], "the last changes are not those in flight", index)
 
+    def _add_changes(self, batch: Batch, train: NDArray[np.int64], index: int) -> None:
+        """Check that every change is at least the dead band, and that the rates stay between 0 and the largest (E14)."""
+        small = (train != 0) & (np.abs(train) < batch.delta.dead_bands[index])
+        self._note(batch, np.any(small, axis=1), "a change is smaller than the dead band", index)
+        sent = np.cumsum(train, axis=1)
+        outside = (sent < 0) | (sent > batch.delta.ceiling)
+        self._note(batch, np.any(outside, axis=1), f"a rate that was sent is not between 0 and {batch.delta.ceiling}", index)
+
     def _add_totals(self, batch: Batch) -> None:
         result = batch.result
+        self._add_scales(batch)
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
         missed = [self._missed(batch, position) for position in range(len(self.chip.feedback))]
         low, high = (self._operations(batch, [each[end] for each in missed], 1) for end in (1, 0))
@@ -69,6 +79,11 @@ class DeltaRecordCheck(RecordCheck):
             return
         sent = sum(counts.reshape(batch.samples, -1).sum(axis=1, dtype=np.int64) for counts in result.counts)
         self._note(batch, result.messages.sum(axis=1) != sent, "the messages per step do not add up to the messages per neuron")
+        most = self.senders * sum(layer.size for layer in self.chip.layers)
+        impossible = np.any((result.messages < 0) | (result.messages > most), axis=1)
+        self._note(batch, impossible, f"a step has fewer than 0 or more than {most} messages")
+        if result.cycles is not None:
+            self._note(batch, (result.cycles < 0) | (result.cycles >= batch.steps), "the period of a limit cycle is impossible")
         if result.spikes is not None and not self.stock:
             each = sum((train != 0).reshape(batch.samples, batch.steps, -1).sum(axis=2) for train in result.spikes)
             self._note(batch, (result.messages != each).any(axis=1), "the messages per step are not those of the recorded changes")

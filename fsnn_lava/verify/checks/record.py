@@ -7,6 +7,7 @@ logits, the totals of every layer, operations and updates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
 from fsnn_lava.ir.rate_map import Rates, rate_vector_length
+from fsnn_lava.ir.stock_network import runs_as_atrlif
 from fsnn_lava.limits import STATE_MAX
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
@@ -33,7 +35,7 @@ class RecordCheck(MergedFindings):
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         """`stock`: potentials are differences of two states of Lava's neuron, each of which may use the whole range."""
-        self.chip, self.potential_max = chip, 2 * STATE_MAX + 1 if stock else STATE_MAX
+        self.chip, self.stock, self.potential_max = chip, stock, 2 * STATE_MAX + 1 if stock else STATE_MAX
         self.senders = 1  # number of backend neurons per neuron of the network
         self.fan_out = {id(s): synaptic_sum_fan_out(chip, s) for s in chip.synapses}
         self.samples = self.rows = self.wrong = 0
@@ -44,6 +46,7 @@ class RecordCheck(MergedFindings):
         for index in range(len(self.chip.layers)):
             self._add_counts(batch, index)
             self._add_trains(batch, index)
+            self._add_last_spikes(batch, index)
             self._add_clips(batch, index, batch.steps)
         for position in range(len(self.chip.feedback)):
             self._add_late(batch, position)
@@ -104,12 +107,34 @@ class RecordCheck(MergedFindings):
         if result.spikes is None:
             return
         train, counts = result.spikes[index], result.counts[index]
-        self._note(batch, np.any(train > 1, axis=1), "a spike train contains values other than 0 and 1", index)
+        self._note(batch, np.any((train < 0) | (train > 1), axis=1), "a spike train contains values other than 0 and 1", index)
         self._note(batch, train.sum(axis=1, dtype=np.int64) != counts, "the number of spikes in the train differs from the count", index)
+        self._note_train_traces(batch, train, result.traces[index], "the spike train does not have the recorded trace", index)
         for position, synapse in enumerate(self.chip.feedback):
             if self.chip.index(synapse.source) == index:
-                tail = train[:, max(0, batch.steps - self.chip.delay(synapse)) :].sum(axis=1, dtype=np.int64)
-                self._note(batch, tail != result.late[position], "the spike train does not end with the late spikes", index)
+                tail, what = train[:, max(0, batch.steps - self.chip.delay(synapse)) :], "the spike train does not end with the late spikes"
+                self._note(batch, tail.sum(axis=1, dtype=np.int64) != result.late[position], what, index)
+                self._note_train_traces(batch, tail, result.late_traces[position], what, index)
+
+    def _note_train_traces(self, batch: Batch, train: NDArray[Any], traces: NDArray[Any], what: str, position: int) -> None:
+        """Note the traces that are not the leak-weighted sum of these spikes; without a leak, they are compared with the counts."""
+        if self.chip.decay == 0:
+            return
+        weights = self.chip.leak ** np.arange(train.shape[1] - 1, -1, -1, dtype=np.float64)
+        room = (8 * batch.steps * 2.0**-53) * max(1.0, float(weights.sum()))
+        self._note(batch, ~(np.abs(np.tensordot(train, weights, axes=(1, 0)) - traces) <= room), what, position)
+
+    def _add_last_spikes(self, batch: Batch, index: int) -> None:
+        """Check that a neuron that fired in its last step ends with u >= 0, or u = 0 with reset to zero (E9)."""
+        result, potentials = batch.result, batch.result.potentials[index]
+        below = potentials != 0 if self.chip.layers[index].reset == "zero" else potentials < 0
+        if not below.any():
+            return
+        fired = np.zeros(potentials.shape, dtype=bool) if result.spikes is None else result.spikes[index][:, -1] > 0
+        for position, synapse in enumerate(self.chip.feedback):
+            if self.chip.index(synapse.source) == index and self.chip.delay(synapse) > 0:
+                fired = fired | (result.late[position] >= min(self.chip.delay(synapse), batch.steps))
+        self._note(batch, fired & below, "a neuron fired in its last step, but its final potential is one that it cannot have then", index)
 
     def _add_clips(self, batch: Batch, index: int, each: int) -> None:
         """Check the clips of a layer; each neuron can be clipped at most `each` times."""
@@ -119,20 +144,35 @@ class RecordCheck(MergedFindings):
         wrong = (number < flagged) | ((flagged == 0) & (number > 0)) | (number > most)
         self._note(batch, wrong, "the number of clips does not match the clipped neurons", index)
         self._note(batch, flags > 3, "an unknown kind of clip", index)
+        if self.stock and self.chip.delta is None and runs_as_atrlif(self.chip.layers[index]):
+            self._note(batch, (flagged > 0) | (number > 0), "clips are recorded, but Lava's neuron does not report any", index)
 
     def _add_totals(self, batch: Batch) -> None:
         result = batch.result
+        self._add_scales(batch)
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
         wrong = result.operations != self._operations(batch, result.late, batch.steps)
         self._note(batch, wrong, "the number of synaptic operations does not match the spikes")
         beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
         self._note(batch, np.any(beyond, axis=1), f"a potential of the readout exceeds {STATE_MAX}", len(self.chip.layers))
 
+    def _add_scales(self, batch: Batch) -> None:
+        """Check what rates and logits are computed with; a results file does not store it."""
+        result, chip = batch.result, self.chip
+        for name, got, wanted in (
+            ("readout_scale", result.readout_scale, chip.readout_scale),
+            ("weight_sum", result.weight_sum, chip.weight_sum(batch.steps)),
+        ):
+            if not isclose(got, wanted, rel_tol=_RELATIVE):
+                self._note(batch, np.ones(batch.samples, dtype=bool), f"{name} is {got:g}, but {wanted:g} for this network")
+
     def _add_residual(self, batch: Batch, mapped: Rates) -> None:
         if batch.result.residual is not None:
+            curve = batch.result.residual
             last = rate_vector_length(tuple(after - rate for after, rate in zip(mapped, batch.rates, strict=True)))
-            near = np.abs(batch.result.residual[:, -1] - last) <= _RELATIVE * np.maximum(1.0, last)
+            near = np.abs(curve[:, -1] - last) <= _RELATIVE * np.maximum(1.0, last)
             self._note(batch, ~near, "the residual after the last step does not match the rates")
+            self._note(batch, np.any(~(np.isfinite(curve) & (curve >= 0)), axis=1), "a residual is negative or not finite")
 
     def _updates(self, steps: int) -> int:
         return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)

@@ -93,3 +93,25 @@ def test_one_such_neuron_is_enough_to_fail():
     check.add(batch_of(chip, replace(result, spikes=None), NOTHING))
     assert (check.violated, check.stuck) == (0, 1)  # its charge is conserved
     assert not check.check().passed
+
+
+def test_late_spikes_show_that_the_last_step_had_none():
+    """Up to 113 of 100 per step: a neuron that fires in a row gathers charge, but not one that did not fire at the end."""
+    chip = replace(loop_network([[3, 70], [25, 4]], bias=(40, 55)), steps=40)
+    fired_last = next(n for n in range(20, 41) if simulate(replace(chip, steps=n), NOTHING).late[0][0, 0] == 1)
+    chip = replace(chip, steps=fired_last)
+    result = replace(simulate(chip, NOTHING), spikes=None)
+    without = np.array([[1, 0]], np.int32)  # the last spike of the first neuron
+    withheld = replace(
+        result,
+        counts=(result.counts[0] - without,),
+        traces=(result.traces[0] - without,),
+        late=(result.late[0] - without,),
+        late_traces=(result.late_traces[0] - without,),
+        potentials=(result.potentials[0] + THETA * without,),
+    )
+    for run, stuck in ((result, 0), (withheld, 1)):
+        check = ChargeCheck(chip)
+        check.add(batch_of(chip, run, NOTHING))
+        assert check.stuck == stuck
+        assert not any(offender["kind"] == "charge" and offender["layer"] == "l1" for offender in check.offenders)

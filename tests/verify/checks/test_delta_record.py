@@ -12,7 +12,7 @@ from fsnn_lava.ir.residual_curve import ResidualCurve
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.comparator import Comparator
-from tests.helpers.chip_networks import conv_network
+from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_delta import as_delta, simulate_delta
 
 OFFSET = 1001  # beyond the samples that the emulator runs again
@@ -100,3 +100,46 @@ def test_a_sum_of_more_than_24_bits_needs_a_clip():
     assert "exceeds 8388607, but no clip was recorded" in verdict_of(chip, bent, values)[0].offenders[0]["what"]
     bent = replace(result, readout=result.readout + 2**24)
     assert "readout exceeds 8388607, but no clip was recorded" in verdict_of(chip, bent, values)[0].offenders[0]["what"]
+
+
+def run_with_two_changes() -> tuple[ChipNetwork, np.ndarray, Result, tuple[int, int, int, int]]:
+    """A run in which a neuron sends two changes that both arrive: its sample, its number and both steps."""
+    chip = replace(as_delta(dense_network(3, size=12)), steps=12)
+    values = np.random.default_rng(5).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
+    result = replace(simulate_delta(chip, values), backend="emu")
+    on_time = result.spikes[0][:, :-1]
+    sample, neuron = (int(i) for i in np.argwhere(np.count_nonzero(on_time, axis=1) >= 2)[0])
+    first, second = (int(step) for step in np.flatnonzero(on_time[sample, :, neuron])[:2])
+    return chip, values, result, (sample, neuron, first, second)
+
+
+@pytest.mark.parametrize(
+    ("new", "sentence"),
+    [
+        (lambda chip: chip.delta.dead_bands[0] - 1, "a change is smaller than the dead band"),
+        (lambda chip: chip.delta.ceiling + 1, "a rate that was sent is not between 0 and 256"),
+    ],
+)
+def test_changes_that_a_neuron_cannot_send_are_found_even_if_they_add_up_to_its_rate(new, sentence):
+    chip, values, result, (sample, neuron, first, second) = run_with_two_changes()
+    by = new(chip) - int(result.spikes[0][sample, first, neuron])
+    moved = changed(changed(result.spikes, 0, (sample, first, neuron), by), 0, (sample, second, neuron), -by)
+    record, failed = verdict_of(chip, replace(result, spikes=moved), values)
+    assert failed == ["record"] and record.offenders[0]["neuron"] == [neuron]
+    assert sentence in [offender["what"] for offender in record.offenders]
+
+
+@pytest.mark.parametrize("by", [-1000, 1000])
+def test_a_step_with_an_impossible_number_of_messages_is_found(by):
+    chip, values, result = run_of()
+    messages = result.messages.copy()
+    messages[1, :2] += [by, -by]
+    record, failed = verdict_of(chip, replace(result, messages=messages, spikes=None), values)
+    assert failed == ["record"] and "a step has fewer than 0 or more than 192 messages" in record.offenders[0]["what"]
+
+
+@pytest.mark.parametrize("period", [-1, 4])
+def test_a_limit_cycle_is_shorter_than_the_run(period):
+    chip, values, result = run_of()
+    record, failed = verdict_of(chip, replace(result, cycles=np.array([0, period, 3], np.int32)), values)
+    assert failed == ["record"] and record.offenders[0]["sample"] == OFFSET + 1 and record.numbers["wrong"] == 1
