@@ -34,12 +34,13 @@ _DAMAGE = (
     ValueError,
     TypeError,
     IndexError,
-    AttributeError,  # only if h5py raised it
+    AttributeError,
     OverflowError,
     UnicodeError,
     NotImplementedError,
     MemoryError,
 )
+_DAMAGE_IN_HDF5 = (OSError, AttributeError, MemoryError)  # only if h5py or this folder raised it: a full disk or a bug is not damage
 
 
 def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
@@ -73,20 +74,21 @@ def open_file(path: str | Path) -> Iterator[Hdf5Node]:
             yield Hdf5Node(file, str(target), [BYTES_MAX, target.stat().st_size])
     except FsnnError as error:
         raise BadFile(str(error) if str(target) in str(error) else f"{target}: {error}") from error
-    except PermissionError as error:
-        raise BadFile(f"{target} cannot be read: {error.strerror}") from error
     except _DAMAGE as error:
-        if isinstance(error, AttributeError) and not _raised_by_h5py(error):
+        if isinstance(error, _DAMAGE_IN_HDF5) and not _raised_while_reading(error):
             raise
+        if isinstance(error, PermissionError):
+            raise BadFile(f"{target} cannot be read: {error.strerror}") from error
         raise BadFile(f"{target} is not an HDF5 file, or it is damaged: {_one_line(error)}") from error
 
 
-def _raised_by_h5py(error: BaseException) -> bool:
-    """Return whether the error was raised inside h5py, which fails on some damaged files, and not in code that uses it."""
+def _raised_while_reading(error: BaseException) -> bool:
+    """Return whether the error was raised by h5py, which fails on some damaged files, or by our readers, and not in code that uses them."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "h5py"
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return module.partition(".")[0] == "h5py" or module.startswith(("fsnn_lava.files.hdf5", "fsnn_lava.formats."))
 
 
 def _one_line(error: BaseException) -> str:

@@ -116,3 +116,10 @@ def test_an_attribute_error_is_damage_only_if_h5py_raised_it(path):
         root.misspelt()  # a programming error
     with pytest.raises(BadFile, match="it is damaged: 'NoneType' object has no attribute 'shape'"), open_file(path):
         exec("None.shape", {"__name__": "h5py._hl.dataset"})
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), PermissionError(13, "Permission denied"), MemoryError("too little")])
+def test_what_fails_while_a_file_is_used_is_not_blamed_on_the_file(path, error):
+    """Such as printing what was read to a program that has ended, or writing a report."""
+    with pytest.raises(type(error)), open_file(path):
+        raise error
