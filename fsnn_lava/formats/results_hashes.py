@@ -31,10 +31,10 @@ class ColumnHashes:
         return json.dumps(self.digests())
 
     @staticmethod
-    def read(root: Hdf5Node) -> dict[str, str]:
-        """Read the hashes that a results file keeps, by column; older files keep none."""
+    def read(root: Hdf5Node) -> dict[str, str] | None:
+        """Read the hashes that a results file keeps, by column; None if it keeps none, as older files."""
         if not root.has_attribute("sha256"):
-            return {}
+            return None
         try:
             found = json.loads(root.text("sha256"))
         except (json.JSONDecodeError, RecursionError) as error:

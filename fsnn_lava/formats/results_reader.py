@@ -47,7 +47,7 @@ class ResultsReader:
         if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
             raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} are inconsistent")
         self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have the attribute
-        self.hashes = ColumnHashes.read(root)
+        self.hashes = ColumnHashes.read(root)  # None in older files
         self.chip = self._network()
         self._rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.has_residual else 0)
         for column in self._rows:
@@ -64,10 +64,10 @@ class ResultsReader:
     def changed_columns(self) -> list[str]:
         """Return the columns whose SHA-256 has changed since they were written, and "data" if values or labels differ from the run.
 
-        Older files keep only the hash of the data, which needs the values of every sample.
+        A file without `hashes` has only the hash of the data, which needs the values of every sample.
         """
         kept = [c for c in (*self._rows, *self._detailed) if c.hashed and (self.details or c.name.startswith("rows/"))]
-        changed = [c.name for c in kept if self.hashes and self._sha256(c) != self.hashes.get(c.name)]
+        changed = [] if self.hashes is None else [c.name for c in kept if self._sha256(c) != self.hashes.get(c.name)]
         if self.details == self.samples and self._data_sha256() != self.provenance.data_sha256:
             changed.append("data")
         return changed

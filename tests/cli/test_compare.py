@@ -105,11 +105,28 @@ def test_an_older_file_is_held_to_the_hash_of_its_data(tmp_path, capsys):
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         del file.attrs["sha256"]
     assert fsnn_compare([str(tmp_path / "r.h5")]) == 0
+    assert "no hashes" not in capsys.readouterr().out
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         file["rows/labels"][...] = [1, 0, 2, 0]
     capsys.readouterr()
     assert fsnn_compare([str(tmp_path / "r.h5")]) == 1
     assert "values or labels are not those of the run" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_file_whose_hashes_were_emptied_is_not_an_older_one(run_file, capsys):
+    with h5py.File(run_file, "r+") as file:
+        file.attrs["sha256"] = "{}"
+    assert fsnn_compare([str(run_file)]) == 1
+    assert "/rows/labels is not what the run wrote" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_older_file_with_further_samples_says_that_their_rows_may_have_changed(run_file, capsys):
+    with h5py.File(run_file, "r+") as file:
+        del file.attrs["sha256"]
+        file["rows/labels"][...] = 1 - file["rows/labels"][()]
+    assert fsnn_compare([str(run_file)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the file has no hashes of its columns, so whether labels and rows were changed later is not known" in said
 
 
 def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):

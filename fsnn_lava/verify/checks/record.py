@@ -39,6 +39,7 @@ class RecordCheck(MergedFindings):
         self.senders = 1  # number of backend neurons per neuron of the network
         self.fan_out = {id(s): synaptic_sum_fan_out(chip, s) for s in chip.synapses}
         self.samples = self.rows = self.wrong = 0
+        self.hashed: bool | None = None  # None without a file
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, mapped: Rates) -> None:
@@ -214,8 +215,9 @@ class RecordCheck(MergedFindings):
         own = np.stack([layer.reshape(len(layer), -1).sum(axis=1, dtype=np.int64) for layer in counts], axis=1)
         self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers do not match those of their neurons", first)
 
-    def add_changed(self, columns: list[str]) -> None:
-        """Report columns of a file that have changed since they were written."""
+    def add_changed(self, columns: list[str], *, hashed: bool) -> None:
+        """Report columns of a file that have changed since they were written; `hashed`: whether the file has hashes that show it."""
+        self.hashed = hashed
         for name in columns:
             self.wrong += 1
             what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what the run wrote"
@@ -244,12 +246,14 @@ class RecordCheck(MergedFindings):
     def check(self) -> Check:
         """Return the finding on the consistency of the record."""
         rest = f", and the rows of {self.rows} samples are consistent" if self.rows else ""
+        if self.hashed is False:
+            rest += "; the file has no hashes of its columns, so whether labels and rows were changed later is not known"
         summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and consistent{rest}"
         if self.wrong:
             first = self.offenders[0]
             place = f" in layer {first['layer']!r}" if "layer" in first else ""
             summary = f"the record is inconsistent in {self.wrong} places, first in sample {first['sample']}{place}: {first['what']}"
-        numbers = {"samples": self.samples, "rows": self.rows, "wrong": self.wrong}
+        numbers = {"samples": self.samples, "rows": self.rows, "wrong": self.wrong, "hashed": self.hashed}
         return Check(
             name="record",
             link=LINK,
