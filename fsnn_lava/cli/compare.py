@@ -73,7 +73,7 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
     if reader.details == 0:
         raise BadFile("this file stores no samples in detail, so there is nothing to compare; run again with a larger --detail")
     chip, graph = reader.chip, reader.provenance.graph
-    comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
+    comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria, from_file=True)
     end = min(reader.details, limit or reader.details)
     labels = reader.row("labels")
     together = max(comparator.batch_size, READ_AT_ONCE)

@@ -59,6 +59,7 @@ class Comparator:
         graph: "stock" if the run used the stock equivalent of the network.
         equilibrium_samples: solve for a* of this many samples from the start of the run, and certify only those. Default: samples spread
             over the run, as many as take a fraction of its own work (`fsnn_lava.verify.sampling`).
+        from_file: the results were read from a file, which may say anything: a run on the emulator is repeated in full, like any other.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Comparator:
         thresholds: Thresholds | None = None,
         graph: str = "",
         equilibrium_samples: int | None = None,
+        from_file: bool = False,
     ) -> None:
         self.digest = chip.digest()
         self.chip = executed_network(chip, graph)
@@ -80,6 +82,7 @@ class Comparator:
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
         self.certificate = CertificateCheck(self.rate_map, certificate)
         self._choose_checks(certificate)
+        self.spikes.from_file = from_file
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
         self.float_spikes = FloatSpikesCheck(self.network) if self.network and chip.delta is None else None

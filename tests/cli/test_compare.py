@@ -96,6 +96,20 @@ def test_what_was_changed_in_the_file_is_found(run_file, capsys, column, change,
     assert sentence in said
 
 
+def test_a_file_that_says_the_emulator_made_it_is_repeated_in_full(tmp_path, capsys):
+    """A spike is moved in the train of sample 271, which would not be run again if the run were still in memory."""
+    chip = dense_network(3, size=6)
+    values = np.random.default_rng(0).integers(0, 256, (300, 7), dtype=np.uint8)
+    result = fl.run(chip, values, spikes=True)
+    train = result.spikes[0]
+    step, neuron = (int(i) for i in np.argwhere((train[271, :-2] == 1) & (train[271, 1:-1] == 0))[0])
+    train[271, step : step + 2, neuron] = [0, 1]
+    assert fl.compare(result, chip, values).faithful
+    results.write_results(tmp_path / "r.h5", result, chip, values)
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 1
+    assert f"first in sample 271, layer 'l1', neuron ({neuron},), step {step + 1}" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_older_file_is_held_to_the_hash_of_its_data(tmp_path, capsys):
     """Without hashes of its columns: if every sample is in detail, values and labels can still be checked."""
     chip = dense_network(3, size=6)

@@ -30,7 +30,10 @@ class AnyEmulator(Protocol):
 
 
 class RepeatedRun(MergedFindings, ABC):
-    """Repeats a run on the emulator: every sample, or only some of them if the emulator itself made the run."""
+    """Repeats a run on the emulator: every sample, or only some of them if the emulator itself made the run.
+
+    With `from_file`, every sample too: that the emulator made the run is then only what the file says.
+    """
 
     RULES = {
         **dict.fromkeys(("samples", "repeated", "different", "recorded", "spikes", "distance"), merge_total),
@@ -39,15 +42,14 @@ class RepeatedRun(MergedFindings, ABC):
 
     def __init__(self, emulator: AnyEmulator, *, name: str = "the emulator") -> None:
         """`name` is what findings call the emulator."""
-        self.emulator, self.chip, self.name = emulator, emulator.chip, name
+        self.emulator, self.chip, self.name, self.from_file = emulator, emulator.chip, name, False
         self.samples = self.repeated = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
         if batch.result.backend == "emu":
-            sampling = affordable(self.chip, batch.steps, passes=ACTIVITY * batch.steps, first_most=REPEATED_SAMPLES)
-            rows = sampling.rows(batch.offset, batch.samples)
+            rows = self._rows(batch)
             self.repeated += len(rows)
             batch = batch.at(rows) if 0 < len(rows) < batch.samples else batch
             if not len(rows):
@@ -64,6 +66,13 @@ class RepeatedRun(MergedFindings, ABC):
         for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
             one = slice(int(row), int(row) + 1)
             self.offenders.append(self._locate(batch.values[one], part.part(one), batch.sample(row)))
+
+    def _rows(self, batch: Batch) -> NDArray[np.intp]:
+        """Return the samples of a run on the emulator that are run again."""
+        if self.from_file:
+            return np.arange(batch.samples)
+        sampling = affordable(self.chip, batch.steps, passes=ACTIVITY * batch.steps, first_most=REPEATED_SAMPLES)
+        return sampling.rows(batch.offset, batch.samples)
 
     def _as_reported(self, got: Result, expected: Result) -> Result:
         """Return `got`, with values that its neurons cannot report taken from the emulator."""
