@@ -15,7 +15,7 @@ def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
     """Return the argument `steps` of a run, by default the network's own; BadArgument if it is out of range."""
     steps = chip.steps if steps is None else steps
     if not isinstance(steps, Integral) or isinstance(steps, bool) or not 1 <= int(steps) <= STEPS_MAX:
-        raise BadArgument(f"steps must be between 1 and {STEPS_MAX}, got {steps!r}")
+        raise BadArgument(f"steps must be an integer between 1 and {STEPS_MAX}, got {steps!r}")
     return int(steps)
 
 

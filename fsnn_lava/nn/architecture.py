@@ -25,6 +25,7 @@ class Architecture:
     def __post_init__(self) -> None:
         if not isinstance(self.classes, Integral) or isinstance(self.classes, bool) or int(self.classes) < 1:
             raise BadArchitecture(f"classes must be an integer of at least 1, got {self.classes!r}")
+        object.__setattr__(self, "classes", int(self.classes))  # a NumPy integer would be saved as something that cannot be loaded
 
     @cached_property
     def notation(self) -> str | None:

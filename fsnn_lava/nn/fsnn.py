@@ -386,7 +386,7 @@ class FSNN(nn.Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        if self.trained_range is not None and hasattr(destination, "_metadata"):
+        if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]]["trained_range"] = self.trained_range  # no tensor: the names in files stay the same
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *outcome: Any) -> None:

@@ -36,7 +36,7 @@ class Normalisation:
     std: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "divisor", float(self.divisor))
+        object.__setattr__(self, "divisor", _number(self.divisor))
         object.__setattr__(self, "mean", _per_channel("mean", self.mean))
         object.__setattr__(self, "std", _per_channel("std", self.std))
         if not (math.isfinite(self.divisor) and self.divisor > 0):
@@ -60,9 +60,20 @@ class Normalisation:
         return (values / self.divisor - mean) / std
 
 
+def _number(value: object) -> float:
+    """Return a number, or an array or tensor without axes, as a float."""
+    if not isinstance(value, Real) and getattr(value, "ndim", None) != 0:
+        raise BadArgument(f"normalisation: divisor must be a positive number, got {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
 def _per_channel(name: str, values: object) -> tuple[float, ...]:
     """Return one number, or several in any sequence or array, as a tuple of floats."""
     try:
-        return (float(values),) if isinstance(values, Real) else tuple(float(value) for value in values)  # type: ignore[attr-defined]
+        if isinstance(values, Real) or getattr(values, "ndim", None) == 0:
+            return (float(values),)  # type: ignore[arg-type]
+        if isinstance(values, str):  # a sequence of its characters
+            raise TypeError
+        return tuple(float(value) for value in values)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         raise BadArgument(f"normalisation: {name} must be a number, or one number per channel, got {values!r}") from None

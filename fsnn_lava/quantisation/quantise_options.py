@@ -35,12 +35,12 @@ def checked_network(net: FSNN) -> FSNN:
 
 def check_options(bits: int, reset: str, steps: int | None) -> None:
     """Raise BadArgument unless every option of `quantise` is in range."""
-    if bits not in limits.WEIGHT_BITS:
-        raise BadArgument(f"bits must be between {limits.WEIGHT_BITS[0]} and {limits.WEIGHT_BITS[-1]}, got {bits!r}")
+    if not isinstance(bits, Integral) or bits not in limits.WEIGHT_BITS:
+        raise BadArgument(f"bits must be an integer between {limits.WEIGHT_BITS[0]} and {limits.WEIGHT_BITS[-1]}, got {bits!r}")
     if reset not in ("subtract", "zero"):
         raise BadArgument(f"reset must be 'subtract' or 'zero', got {reset!r}")
-    if steps is not None and not (isinstance(steps, Integral) and 1 <= int(steps) <= limits.STEPS_MAX):
-        raise BadArgument(f"steps must be between 1 and {limits.STEPS_MAX}, got {steps!r}")
+    if steps is not None and not (isinstance(steps, Integral) and not isinstance(steps, bool) and 1 <= int(steps) <= limits.STEPS_MAX):
+        raise BadArgument(f"steps must be an integer between 1 and {limits.STEPS_MAX}, got {steps!r}")
 
 
 def check_encoding(encoding: str, dead_band: ArrayLike | None, *, reset: str, per_channel: bool) -> None:

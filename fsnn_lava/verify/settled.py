@@ -112,6 +112,8 @@ class Settled:
             return ""
         if self.floor is None:
             return "reset to zero discards charge, so more steps do not settle it"
+        if self.level == 0.0:
+            return "no number of steps brings all of them to exactly 0"
         if self.steps is None:
             return f"the leak leaves a residual of up to {self.floor:.3g}, however long it runs"
         if self.falls_slowly:

@@ -207,8 +207,8 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["net.h5", "--bits", "9"], "bits must be between 2 and 8, got 9"),
-        (["net.h5", "--steps", "0"], "steps must be between"),
+        (["net.h5", "--bits", "9"], "bits must be an integer between 2 and 8, got 9"),
+        (["net.h5", "--steps", "0"], "steps must be an integer between"),
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
         (["net.h5", "--data", "imagenet"], "unknown data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),

@@ -137,7 +137,7 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("more", "sentence"),
     [
         (["--limit", "0"], "--limit must be at least 1, got 0"),
-        (["--steps", "0"], "steps must be between 1 and 65535, got 0"),
+        (["--steps", "0"], "steps must be an integer between 1 and 65535, got 0"),
         (["--batch", "-1"], "batch must be at least 1, got -1"),
         (["--no-compare", "--report", "x.html"], "remove --no-compare"),
         (["--no-compare", "--accuracy-min", "0.5"], "remove --no-compare"),

@@ -16,7 +16,7 @@ def test_steps_are_the_networks_own_unless_given_and_at_most_what_16_bits_count(
     chip = dense_network(1)
     assert [checked_steps(chip, steps) for steps in (None, 1, 65535)] == [20, 1, 65535]
     for steps in (0, 65536, 3.5, "3", True):
-        with pytest.raises(BadArgument, match=f"steps must be between 1 and 65535, got {steps!r}"):
+        with pytest.raises(BadArgument, match=f"steps must be an integer between 1 and 65535, got {steps!r}"):
             checked_steps(chip, steps)
 
 

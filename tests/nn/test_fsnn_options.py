@@ -58,6 +58,12 @@ def test_the_number_of_classes_is_an_integer():
             fl.FSNN("4 (F4)", input_shape=3, classes=classes)
 
 
+def test_a_network_whose_options_are_numpy_integers_is_loaded_as_it_was_saved(tmp_path):
+    fl.FSNN("4 (F4)", input_shape=3, classes=np.int64(2), steps=np.int64(5)).save(tmp_path / "model.pt")
+    net = fl.FSNN.load(tmp_path / "model.pt")
+    assert (net.architecture.classes, net.steps) == (2, 5)
+
+
 def test_a_number_is_short_for_the_shape_of_a_vector_and_other_shapes_are_named():
     assert fl.FSNN("4 (F4)", input_shape=3, classes=2).architecture.input_shape == (3,)
     for shape in (2.5, (28, 28), "3", (3, 0, 3)):

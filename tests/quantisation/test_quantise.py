@@ -184,12 +184,14 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"bits": 9}, "bits must be between 2 and 8, got 9"),
-        ({"bits": 1}, "bits must be between 2 and 8, got 1"),
+        ({"bits": 9}, "bits must be an integer between 2 and 8, got 9"),
+        ({"bits": 1}, "bits must be an integer between 2 and 8, got 1"),
         ({"reset": "soft"}, "reset must be 'subtract' or 'zero'"),
-        ({"bits": "8"}, "bits must be between 2 and 8, got '8'"),
-        ({"steps": 0}, "steps must be between 1 and 65535"),
-        ({"steps": 3.5}, "steps must be between 1 and 65535, got 3.5"),
+        ({"bits": "8"}, "bits must be an integer between 2 and 8, got '8'"),
+        ({"steps": 0}, "steps must be an integer between 1 and 65535"),
+        ({"steps": 3.5}, "steps must be an integer between 1 and 65535, got 3.5"),
+        ({"steps": True}, "steps must be an integer between 1 and 65535, got True"),
+        ({"bits": 8.0}, "bits must be an integer between 2 and 8, got 8.0"),
         ({"input": "audio"}, "input must be pixels, events or current"),
         ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
@@ -237,6 +239,8 @@ def test_the_range_of_training_goes_with_the_state_dict(tmp_path):
     other = torch.nn.Sequential(fresh)
     other.load_state_dict(holder.state_dict())
     assert fresh.trained_range == (0.0, 1.0)
+    fresh.load_state_dict(fl.FSNN("6 (F6)", input_shape=(4,), classes=2).state_dict())
+    assert fresh.trained_range is None  # these weights were trained on nothing
 
 
 def test_a_normalisation_that_does_not_lead_to_the_floats_of_training_is_refused():

@@ -30,7 +30,7 @@ def test_options_cannot_be_changed_after_they_were_checked():
         ({"backend": "gpu"}, "backend must be one of emu, sim, loihi2, got 'gpu'"),
         ({"graph": "other"}, "graph must be one of batched, stock, got 'other'"),
         ({"graph": "stock"}, "graph 'stock' means Lava's own processes, which do not run on the emulator; use backend 'sim'"),
-        ({"steps": 0}, "steps must be between 1 and 65535, got 0"),
+        ({"steps": 0}, "steps must be an integer between 1 and 65535, got 0"),
         ({"batch": 0}, "batch must be at least 1, got 0"),
     ],
 )

@@ -41,6 +41,8 @@ def test_the_sentence_says_what_more_steps_would_do():
     assert "about 40 steps would bring all of them within 0.05" in settled(steps=40).sentence()
     assert "the leak leaves a residual of up to 0.08, however long it runs" in settled(steps=None, floor=0.08).sentence()
     assert "more steps do not settle it" in settled(floor=None).sentence()
+    nothing = settled(steps=None, floor=0.0, level=0.0, demanded=True).sentence()
+    assert "no number of steps brings all of them to exactly 0" in nothing and "leak" not in nothing
     assert "steps would bring" not in settled(answer="yes", beyond=0.0, steps=20).sentence()
     assert "steps would bring" not in settled(answer="partly", beyond=0.0, without=1, steps=20).sentence()
     assert "it falls as T^-0.97 so far (E11: T^-1.00; 8 samples)" in settled(slope=-0.97, slope_samples=8, expected_slope=-1.0).sentence()

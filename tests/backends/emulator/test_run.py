@@ -281,7 +281,7 @@ def test_wrong_options_are_refused_with_a_message() -> None:
         fl.run(chip, values, backend="gpu")
     with pytest.raises(BadArgument, match="graph must be one of batched, stock, got 'x'"):
         fl.run(chip, values, graph="x")
-    with pytest.raises(BadArgument, match="steps must be between 1 and 65535, got 0"):
+    with pytest.raises(BadArgument, match="steps must be an integer between 1 and 65535, got 0"):
         fl.run(chip, values, steps=0)
     with pytest.raises(BadArgument, match="batch must be at least 1, got 0"):
         fl.run(chip, values, batch=0)

@@ -117,7 +117,7 @@ def test_progress_is_reported_after_every_batch():
         (np.zeros((0, 7), dtype=np.uint8), {}, "at least one sample, got none"),
         ([[0] * 7], {}, "got list"),
         (np.zeros((2, 7), dtype=np.uint8), {"graph": "other"}, "graph must be one of batched, stock, got 'other'"),
-        (np.zeros((2, 7), dtype=np.uint8), {"steps": 0}, "steps must be between 1 and 65535, got 0"),
+        (np.zeros((2, 7), dtype=np.uint8), {"steps": 0}, "steps must be an integer between 1 and 65535, got 0"),
         (np.zeros((2, 7), dtype=np.uint8), {"batch": -1}, "batch must be at least 1, got -1"),
     ],
 )
