@@ -1,9 +1,7 @@
 """A network with delta encoding as stock processes of lava-nc, for one sample: Delta, SigmaDelta, Sigma, Dense, Conv, Sparse.
 
-Two SigmaDelta processes stand for a layer, ReLU(z) - ReLU(z - 2**(q + s)) (see ir/stock_delta.py). Both receive the same messages, and
-the targets receive W times the changes of the first and -W times those of the second. With the activation "relu", only the first exists.
-Constants are sent once, when the layer's window opens: pixels by a Delta process and a synapse, biases and the host's current by a
-RingBuffer.
+The neurons and their connections are in stock_delta_neurons.py. Constants are sent once, when the layer's window opens: pixels by a Delta
+process and a synapse, biases and the host's current by a RingBuffer.
 """
 
 from __future__ import annotations
@@ -14,27 +12,24 @@ from typing import Any
 
 import numpy as np
 from lava.proc.io.source import RingBuffer
-from lava.proc.sdn.process import Delta, Sigma, SigmaDelta
+from lava.proc.sdn.process import Delta, Sigma
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.processes.probe.process import Probe
 from fsnn_lava.backends.lava.session import Session
 from fsnn_lava.backends.lava.shared_memory import shared_array
+from fsnn_lava.backends.lava.stock_delta_neurons import CHANGE_BITS, StockDeltaNeurons
 from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
-from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape, to_stock_order
-from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect_stock, stock_dense_process
+from fsnn_lava.backends.lava.stock_order import from_stock_order, to_stock_order
+from fsnn_lava.backends.lava.stock_synapse import connect_stock
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
-from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_delta import stock_delta_shift, stock_neurons
 from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 FIRST = 2  # the Lava step at which layer 1's window opens: a source takes one step
-CHANGE_BITS = 24  # per message
-SIGNS = (1, -1)  # of a layer's neurons: ReLU(z) and, if rates are clipped, ReLU(z - 1)
 
 
 class StockDeltaGraph:
@@ -51,20 +46,17 @@ class StockDeltaGraph:
         self._total = FIRST + len(chip.layers) + steps - 1
         self._beat = shared_array((1,), np.int64)
         self.processes: list[Any] = []
-        self._signs = SIGNS[: stock_neurons(chip.delta)]
-        self._neurons = {layer.name: self._layer(index, layer) for index, layer in enumerate(chip.layers)}
-        self._delayed: dict[tuple[str, int, int], Any] = {}  # ports that repeat a neuron's changes some steps later
+        self._neurons = StockDeltaNeurons(chip, chip.delta)
         for synapse in chip.synapses:
             if synapse.source == INPUT:
                 self._send_pixels(synapse, sample)
-            else:
-                self._connect(synapse)
         for index, layer in enumerate(chip.layers):
             given = current is not None and index == 0
             constant = self._packed_current(current, layer) if current is not None and given else layer.bias.astype(np.int64) << 6
             self._send_constants(index, layer, constant << (self._delta.rate_bits - STATE_FRACTION_BITS))
-        self._probes = [[self._probe(index, neuron) for neuron in self._neurons[layer.name]] for index, layer in enumerate(chip.layers)]
+        self._probes = [[self._probe(index, neuron) for neuron in neurons] for index, neurons in enumerate(self._neurons.layers)]
         self._readout = self._classifier()
+        self.processes += self._neurons.processes
 
     def heartbeat(self) -> int:
         """Return a counter that advances as long as the stock graph makes progress."""
@@ -91,22 +83,13 @@ class StockDeltaGraph:
     def _window(self, index: int) -> Window:
         return Window(opens=self._opens(index), steps=self._steps, period=self._total)
 
-    def _layer(self, index: int, layer: Layer) -> list[SigmaDelta]:
-        shape, band = stock_shape(layer.shape), self._delta.dead_bands[index]
-        made = [
-            SigmaDelta(shape=shape, vth=band, state_exp=stock_delta_shift(layer), name=f"neuron {layer.name}, {which}")
-            for which in ("ReLU(z)", "ReLU(z - 1)")[: len(self._signs)]
-        ]
-        self.processes += made
-        return made
-
     def _packed_current(self, current: NDArray[np.int32], layer: Layer) -> NDArray[np.int64]:
         return packed(current.astype(np.int64), current.shape, self._factors[layer.name])
 
     def _send_constants(self, index: int, layer: Layer, drive: NDArray[np.int64]) -> None:
         """Send the drive to the neurons of a layer when its window opens; for the second neuron it is lower by a rate of 1."""
         one = layer.per_neuron(layer.threshold).astype(np.int64) << self._delta.rate_bits
-        for neuron, constant in zip(self._neurons[layer.name], (drive, drive - one), strict=False):
+        for neuron, constant in zip(self._neurons.of(layer.name), (drive, drive - one), strict=False):
             self._send_once(to_stock_order(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
 
     def _send_once(self, constant: NDArray[np.int64], port: Any, *, step: int, name: str) -> None:
@@ -129,36 +112,10 @@ class StockDeltaGraph:
         encoder = Delta(shape=values.shape, vth=1, spike_exp=self._delta.rate_bits + synapse.exponent)
         encoder.name = f"encoder for {synapse.target}"
         source.s_out.connect(encoder.a_in)
-        after = [neuron.a_in for neuron in self._neurons[target.name]]
+        after = [neuron.a_in for neuron in self._neurons.of(target.name)]
         plain, shape = replace(synapse, exponent=0), self._chip.input.shape
         process = connect_stock(plain, before=encoder.s_out, after=after, source=shape, target=target.shape, bits=CHANGE_BITS)
         self.processes += [source, encoder, process]
-
-    def _connect(self, synapse: Synapse) -> None:
-        chip, delay = self._chip, self._chip.chip_delay(synapse)
-        waits = waits_in_synapse(synapse)
-        for which, sign in enumerate(self._signs):
-            process = connect_stock(
-                replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
-                before=self._port(synapse.source, which, 0 if waits else delay - 1),
-                after=[neuron.a_in for neuron in self._neurons[synapse.target]],
-                source=chip.layer(synapse.source).shape,
-                target=chip.layer(synapse.target).shape,
-                bits=CHANGE_BITS,
-                delay=delay if waits else 1,
-            )
-            self.processes.append(process)
-
-    def _port(self, name: str, which: int, late: int) -> Any:
-        """Return the port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
-        if late == 0:
-            return self._neurons[name][which].s_out
-        if (name, which, late) not in self._delayed:
-            before, shape = self._port(name, which, late - 1), self._chip.layer(name).shape
-            relay = GradedRelay(before, shape, f"{relay_name(name, late)}, {which}", bits=CHANGE_BITS)
-            self._delayed[name, which, late] = relay.port
-            self.processes += [relay.synapse, relay.neuron]
-        return self._delayed[name, which, late]
 
     def _probe(self, index: int, neuron: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Attach a probe, and return the memory that it fills: every message [T, *shape] and the final state of a neuron."""
@@ -172,15 +129,10 @@ class StockDeltaGraph:
 
     def _classifier(self) -> NDArray[np.int32]:
         """Build the readout, and return its sums; its window opens one step after the last layer's."""
-        chip, last, index = self._chip, self._chip.layers[-1], len(self._chip.layers)
+        chip, index = self._chip, len(self._chip.layers)
         classes = Sigma(shape=(chip.readout.classes,))
         classes.name = "readout"
-        for sign, neuron in zip(self._signs, self._neurons[last.name], strict=True):
-            weight = (sign * chip.readout.weight).astype(np.int8)
-            synapse = stock_dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
-            neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
-            synapse.a_out.connect(classes.a_in)
-            self.processes.append(synapse)
+        self._neurons.connect_readout(classes.a_in)
         bias = chip.readout.bias.astype(np.int64) << self._delta.rate_bits
         self._send_once(bias, classes.a_in, step=self._opens(index), name="bias of readout")
         self.processes.append(classes)

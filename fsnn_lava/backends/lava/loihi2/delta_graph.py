@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,15 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.loihi2.graph import RELAYS_VARIABLE, RunSteps, loihi2_graph_latency
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.shared_memory import shared_array
-from fsnn_lava.backends.lava.stock_delta_graph import CHANGE_BITS, SIGNS
+from fsnn_lava.backends.lava.stock_delta_neurons import CHANGE_BITS, StockDeltaNeurons
 from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
-from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape, to_stock_order
-from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect_stock, stock_dense_process
+from fsnn_lava.backends.lava.stock_order import from_stock_order, to_stock_order
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BackendFailed, BadArgument
 from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
-from fsnn_lava.ir.relays import relay_name, waits_in_synapse
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_delta import stock_delta_shift, stock_neurons
+from fsnn_lava.ir.stock_delta import stock_delta_shift
 from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.placement.chip_window import DeltaWindow
@@ -48,25 +45,16 @@ class ChipDeltaGraph:
             raise BadArgument("this graph is for delta encoding of a static input; use ChipGraph for rate coding")
         lowered = lower_to_stock(network)
         self._network, self._chip, self._factors = network, lowered.chip, lowered.factors
-        self._delta, self._signs = network.delta, SIGNS[: stock_neurons(network.delta)]
-        self._adapters = adapters  # the vendor's lava.proc.embedded_io.spike
+        self._delta, self._adapters = network.delta, adapters  # the vendor's lava.proc.embedded_io.spike
         self.window = DeltaWindow(
             steps=steps, layers=len(network.layers), latency=loihi2_graph_latency(), longest=network.longest_chip_delay
         )
         self._beat = shared_array((1,), np.int64)
-        self.neurons = [
-            [self._neuron(layer, band, which) for which in range(len(self._signs))]
-            for layer, band in zip(self._chip.layers, self._delta.dead_bands, strict=True)
-        ]
+        self._connected = StockDeltaNeurons(self._chip, network.delta, delays_in_synapses=os.environ.get(RELAYS_VARIABLE) != "1")
+        self.neurons, self.synapses = self._connected.layers, self._connected.synapses
         classes = self._chip.readout.classes
         self.readout = SigmaDelta(shape=(classes,), vth=STATE_MAX, act_mode=ActivationMode.UNIT, name="readout")  # it never sends
-        self.synapses: list[Any] = []
-        self._relays: list[Any] = []
-        self._delayed: dict[tuple[str, int, int], Any] = {}  # ports that repeat a neuron's changes some steps later
-        for synapse in self._chip.synapses:
-            if synapse.source != INPUT:
-                self._connect(synapse)
-        self._connect_readout()
+        self._connected.connect_readout(self.readout.a_in)
         self._records = [[self._record(neuron) for neuron in neurons] for neurons in self.neurons]
 
     @property
@@ -102,49 +90,6 @@ class ChipDeltaGraph:
 
     # --- building ----------------------------------------------------------------------------------------------------------
 
-    def _neuron(self, layer: Layer, band: int, which: int) -> SigmaDelta:
-        name = f"neuron {layer.name}, {('ReLU(z)', 'ReLU(z - 1)')[which]}"
-        return SigmaDelta(shape=stock_shape(layer.shape), vth=band, state_exp=stock_delta_shift(layer), name=name)
-
-    def _of(self, name: str) -> list[SigmaDelta]:
-        return self.neurons[self._chip.index(name)]
-
-    def _connect(self, synapse: Synapse) -> None:
-        chip, delay = self._chip, self._chip.chip_delay(synapse)
-        waits = waits_in_synapse(synapse) and os.environ.get(RELAYS_VARIABLE) != "1"
-        for which, sign in enumerate(self._signs):
-            process = connect_stock(
-                replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
-                before=self._port(synapse.source, which, 0 if waits else delay - 1),
-                after=[neuron.a_in for neuron in self._of(synapse.target)],
-                source=chip.layer(synapse.source).shape,
-                target=chip.layer(synapse.target).shape,
-                bits=CHANGE_BITS,
-                delay=delay if waits else 1,
-            )
-            self.synapses.append(process)
-
-    def _port(self, name: str, which: int, late: int) -> Any:
-        """Return the port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
-        if late == 0:
-            return self._of(name)[which].s_out
-        if (name, which, late) not in self._delayed:
-            before, shape = self._port(name, which, late - 1), self._chip.layer(name).shape
-            relay = GradedRelay(before, shape, f"{relay_name(name, late)}, {which}", bits=CHANGE_BITS)
-            self._delayed[name, which, late] = relay.port
-            self._relays.append(relay.neuron)
-            self.synapses.append(relay.synapse)
-        return self._delayed[name, which, late]
-
-    def _connect_readout(self) -> None:
-        last, readout = self._chip.layers[-1], self._chip.readout
-        for sign, neuron in zip(self._signs, self._of(last.name), strict=True):
-            weight = (sign * readout.weight).astype(np.int8)
-            synapse = stock_dense_process(weight, readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
-            neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
-            synapse.a_out.connect(self.readout.a_in)
-            self.synapses.append(synapse)
-
     def _record(self, neuron: SigmaDelta) -> NDArray[np.int32]:
         """Record every change of the current sample, [window, *Lava's shape]."""
         length = self.window.length
@@ -179,10 +124,10 @@ class ChipDeltaGraph:
     def _ones(self, position: int) -> list[int]:
         """Return the offset to subtract from the drive of each neuron in a layer: 0 for the first, a rate of 1 for the second."""
         one = self._delta.one << stock_delta_shift(self._chip.layers[position])
-        return [which * one for which in range(len(self._signs))]
+        return [which * one for which in range(len(self.neurons[position]))]
 
     def _rest(self) -> None:
-        for neuron in (*(neuron for neurons in self.neurons for neuron in neurons), *self._relays, self.readout):
+        for neuron in (*(neuron for neurons in self.neurons for neuron in neurons), *self._connected.relays, self.readout):
             _write(neuron, sigma=0)
 
     def _check_silence(self, first: int, when: str) -> None:
