@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -22,7 +23,7 @@ from fsnn_lava.cli.parsers.run import DEFAULT, run_parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.cli.progress import named_phase, run_progress
 from fsnn_lava.data import Dataset, load_data
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, Remark
 from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
@@ -143,7 +144,11 @@ def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
         raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
-    return load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes, shape=chip.input.shape)
+    dataset = load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes, shape=chip.input.shape)
+    steps, frames = args.steps or chip.steps, dataset.test.shape[0]
+    if chip.input.kind == dataset.kind == "events" and frames > steps > 0:
+        warnings.warn(Remark(f"the recordings have {frames} frames, of which a run of {steps} steps uses the first {steps}"), stacklevel=2)
+    return dataset
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:

@@ -18,7 +18,7 @@ class Offender(TypedDict, total=False):
     weight: list[int]  # position in the weight array
     step: int  # in the layer's own time, counted from 1
     what: str  # what is wrong, and by how much
-    kind: str  # for the charge check: "charge" or "clip"
+    kind: str  # for the charge and sums checks: "charge", "sum", "clip" or "potential"
     position: int  # index of the layer; the readout comes last
     measured: float
     low: float
@@ -40,8 +40,8 @@ class Check:
     """The outcome of one check. A check that was not done does not affect the verdict.
 
     Attributes:
-        name: for a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; for an
-            export "file", "folding", …
+        name: for a run "float", "shift", "contraction", "certificate", "residual", "record", "charge", "spikes", "settled" or "accuracy",
+            with delta encoding "sums", "dead band" and "messages" instead of "charge" and "spikes"; for an export "file", "folding", …
         link: the link of the chain that it judges.
         passed: whether the equations hold; None if it was not done.
         summary: the finding in one sentence; for a check that was not done, what it needs.

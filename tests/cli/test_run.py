@@ -270,3 +270,15 @@ def test_torch_is_not_loaded_before_errors_can_be_reported() -> None:
     said = "import sys, fsnn_lava.cli.run, fsnn_lava.data.dataset; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_frames_that_a_run_does_not_use_are_mentioned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chip = dense_network(3, kind="events")
+    chip.save(tmp_path / "net.h5")
+    frames = (np.random.default_rng(0).random((2, 12, 7)) < 0.5).astype(np.uint8)
+    np.savez(tmp_path / "own.npz", x=frames, y=np.arange(2))
+    for steps, said in ((12, False), (8, True)):
+        options = [str(tmp_path / "net.h5"), "--backend", "emu", "--data", str(tmp_path / "own.npz"), "--steps", str(steps)]
+        assert fsnn_run(options) == 0
+        noted = "the recordings have 12 frames, of which a run of 8 steps uses the first 8" in capsys.readouterr().err
+        assert noted == said
