@@ -28,6 +28,7 @@ class RunPair:
         facts: (name, value for the first run, value for the second run).
         counted: how many samples of each run the verdicts and facts cover, from its first.
         samples: the same number if both runs used the same data, otherwise 0.
+        recorded: how many of those are in only one file, or in none, in detail, so that an answer could not be verified.
         labelled: how many of those have a label.
         right: numbers of samples answered correctly by both, only by the first, only by the second, by neither.
         agreeing: number of samples with the same answer.
@@ -39,6 +40,7 @@ class RunPair:
     facts: tuple[tuple[str, str, str], ...]
     counted: tuple[int, int]
     samples: int
+    recorded: int = 0
     labelled: int
     right: tuple[int, int, int, int]
     agreeing: int
@@ -50,20 +52,26 @@ class RunPair:
         return mcnemar(self.right[1], self.right[2])
 
     def sentence(self) -> str:
-        """Return what the answers of the pair show, in one or two sentences."""
+        """Return what the answers of the pair show, in a few sentences."""
         if not self.samples:
             return "The two runs are of different data, so their answers cannot be compared sample by sample."
         alike = f"Of the {self.samples:,} samples compared, {self.agreeing:,} are answered alike"
         if not self.labelled:
-            return f"{alike}."
+            return f"{alike}.{self._unverified()}"
         both, first, second, _ = self.right
         text = f"{alike}; {both:,} are right in both, {first:,} only in {self.names[0]}, {second:,} only in {self.names[1]}."
+        return f"{text}{self._unverified()} {self._conclusion(first, second)}"
+
+    def _unverified(self) -> str:
+        return f" For {self.recorded:,} of them, answers are only as recorded, and not verified." if self.recorded else ""
+
+    def _conclusion(self, first: int, second: int) -> str:
+        """Return which run is more accurate, given the samples that only one of them answers correctly."""
         if first == second:
-            return f"{text} Both are equally accurate."
-        better = self.names[0] if first > second else self.names[1]
+            return "Both are equally accurate."
         if self.by_chance >= _CHANCE:
-            return f"{text} The difference can be due to chance (p = {self.by_chance:.2g})."
-        return f"{text} {better} is more accurate (p = {self.by_chance:.2g})."
+            return f"The difference can be due to chance (p = {self.by_chance:.2g})."
+        return f"{self.names[0] if first > second else self.names[1]} is more accurate (p = {self.by_chance:.2g})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers, strings, lists and dicts that json.dumps accepts."""
@@ -73,6 +81,7 @@ class RunPair:
             "runs": list(self.names),
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
             "samples": self.samples,
+            "recorded": self.recorded,
             "labelled": self.labelled,
             "agreeing": self.agreeing,
             **answers,
@@ -132,6 +141,7 @@ def compare_runs(
         facts=_facts(readers, verdicts, counted),
         counted=counted,
         samples=samples,
+        recorded=samples - min(samples, first.details, second.details),
         labelled=int(np.count_nonzero(known)),
         right=(right[0], right[1], right[2], right[3]),
         agreeing=int(np.count_nonzero(answers == others)),
@@ -140,12 +150,12 @@ def compare_runs(
 
 
 def common_samples(first: ResultsReader, second: ResultsReader) -> int:
-    """Return how many leading samples two runs share: all of the shorter one if labels and the inputs stored in both are equal, else 0."""
-    if first.provenance.data_sha256 == second.provenance.data_sha256:
-        return first.samples
+    """Return how many leading samples two runs share: all of the shorter one if labels and inputs (stored, or hashed) are equal, else 0."""
     number, kept = min(first.samples, second.samples), min(first.details, second.details)
     if not np.array_equal(first.row("labels", 0, number), second.row("labels", 0, number)):
         return 0
+    if first.provenance.data_sha256 == second.provenance.data_sha256:
+        return number
     if kept == 0 or first.chip.input.shape != second.chip.input.shape:
         return 0
     return number if _same_values(first.values(0, kept), second.values(0, kept)) else 0

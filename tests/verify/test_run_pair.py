@@ -6,13 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 import fsnn_lava as fl
 from fsnn_lava.cli.compare import fsnn_compare
-from fsnn_lava.formats.results import write_results
-from fsnn_lava.verify.run_pair import RunPair, mcnemar, run_names
+from fsnn_lava.formats.results import reading_results, write_results
+from fsnn_lava.verify.run_pair import RunPair, common_samples, mcnemar, run_names
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import dense_network
 
@@ -45,6 +46,23 @@ def test_answers_are_counted_sample_by_sample(tmp_path, capsys):
     assert found["only_first_right"] == int(((a == labels) & (b != labels)).sum())
     assert found["only_second_right"] == int(((a != labels) & (b == labels)).sum())
     assert [row["sample"] for row in found["different"]] == np.flatnonzero(a != b).tolist()
+
+
+def test_answers_that_are_only_recorded_are_not_called_verified(tmp_path, capsys):
+    files = written(tmp_path / "a.h5", detail=5), written(tmp_path / "b.h5", steps=1)
+    assert compared(*files, capsys)["recorded"] == 4
+    assert fsnn_compare([*map(str, files), "--equilibria", "1"]) == 0
+    assert "For 4 of them, answers are only as recorded, and not verified." in " ".join(capsys.readouterr().out.split())
+    assert compared(written(tmp_path / "a.h5"), files[1], capsys)["recorded"] == 0
+
+
+def test_a_hash_of_the_data_that_was_copied_from_another_run_is_not_believed(tmp_path):
+    first, second = written(tmp_path / "a.h5", detail=5), written(tmp_path / "b.h5", detail=5)
+    with h5py.File(second, "r+") as file:
+        file["rows/labels"][...] = 2 - file["rows/labels"][()]
+    with reading_results(first) as a, reading_results(second) as b:
+        assert a.provenance.data_sha256 == b.provenance.data_sha256
+        assert common_samples(a, b) == 0 and common_samples(a, a) == 9
 
 
 def judged(found: dict) -> list[int]:
