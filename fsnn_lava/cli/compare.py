@@ -21,7 +21,8 @@ from fsnn_lava.verify.verdict import Verdict
 
 ROWS_AT_ONCE = 4096
 READ_AT_ONCE = 64  # samples with full detail
-JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
+JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count", "operations")
+DELTA_ROWS = ("messages", "cycles")
 
 
 def fsnn_compare(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +93,8 @@ def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None
     """Check what the file stores for every sample: is it unchanged, and is it consistent?"""
     hashed = reader.hashes is not None or reader.details == reader.samples  # of those, the hash of the data is enough
     comparator.record.add_changed(reader.changed_columns(), hashed=hashed)
-    scale, names = comparator.chip.readout_scale, (*JUDGED_ROWS, *(("messages",) if reader.chip.delta is not None else ()))
+    names = [*JUDGED_ROWS, *(DELTA_ROWS if reader.chip.delta is not None else ()), *(("residual",) if reader.has_residual else ())]
+    scale = comparator.chip.readout_scale
     for first in range(0, end, ROWS_AT_ONCE):
         rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in names}
         comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)

@@ -6,6 +6,7 @@ import json
 import platform
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from math import inf
 from typing import Any
 
 from fsnn_lava.files.hdf5 import Hdf5Node
@@ -42,10 +43,11 @@ class Provenance:
             raise root.fail(f"attribute 'versions' must be JSON: {error}") from error
         if not isinstance(versions, dict):
             raise root.fail("attribute 'versions' must be a JSON object")
+        seconds = root.number("seconds")
+        if not 0.0 <= seconds < inf:
+            raise root.fail(f"attribute 'seconds' must be a non-negative number, got {seconds}")
         texts = {name: root.text(name) for name in ("backend", "graph", "digest", "data", "data_sha256", "command", "date")}
-        return Provenance(
-            **texts, steps=root.integer("steps"), versions={str(k): str(v) for k, v in versions.items()}, seconds=root.number("seconds")
-        )
+        return Provenance(**texts, steps=root.integer("steps"), versions={str(k): str(v) for k, v in versions.items()}, seconds=seconds)
 
 
 def provenance_versions() -> dict[str, str]:

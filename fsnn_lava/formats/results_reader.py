@@ -26,6 +26,7 @@ from fsnn_lava.limits import STEPS_MAX
 
 NETWORK_BYTES_MAX = 2**29
 SAMPLES_MAX = 2**31
+GRAPHS = ("", "batched", "stock")  # "" on the emulator
 HASHED_BYTES = 2**24  # bytes read at once
 
 
@@ -41,6 +42,8 @@ class ResultsReader:
                 f"it has results format {root.integer('fsnn_results')}, but this release reads format {FORMAT}: update fsnn-lava"
             )
         self.provenance = Provenance.of(root)
+        if self.provenance.graph not in GRAPHS:
+            raise root.fail(f"it is a run of the graph {self.provenance.graph!r}, which this release does not know: update fsnn-lava")
         self.samples, self.details = root.integer("samples"), root.integer("detail")
         self.has_spikes = root.integer("spikes") == 1
         steps = self.provenance.steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import fsnn_lava as fl
 from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.formats import results
 from tests.helpers.chip_networks import dense_network
+from tests.helpers.naive_delta import as_delta
 from tests.verify.test_float_network import model, pixels
 
 
@@ -79,6 +81,9 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
         ("rows/logits", lambda a: a * 1.5, "logits do not match the readout"),
         ("rows/layer_spikes", lambda a: a + 1, "spikes of the layers do not match those of their neurons"),
         ("rows/operations", lambda a: a + 1, "number of synaptic operations does not match"),
+        ("rows/operations", lambda a: a - 10**9 * (np.arange(len(a)) == 8), "the number of operations is impossible"),
+        ("rows/operations", lambda a: a + 10**9 * (np.arange(len(a)) == 8), "the number of operations is impossible"),
+        ("rows/clip_count", lambda a: a + 10**9 * (np.arange(len(a)) == 8)[:, None], "the number of clips is impossible"),
         ("rows/readout", lambda a: a + (np.arange(len(a)) == 8)[:, None], "/rows/readout is not what the run wrote"),
         ("detail/values", lambda a: a ^ (np.arange(a.size) == 3).reshape(a.shape), "/detail/values is not what the run wrote"),
     ],
@@ -194,3 +199,24 @@ def test_results_without_detail_are_refused(tmp_path, capsys):
     results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values, detail=0)
     assert fsnn_compare([str(tmp_path / "r.h5")]) == 2
     assert "nothing to compare" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "sentence"),
+    [
+        ("rows/messages", lambda a: a + 1000 * np.resize([1, -1], a.shape[1]), "a step has fewer than 0 messages"),
+        ("rows/cycles", lambda a: a - 1000, "the period of a limit cycle is impossible"),
+        ("rows/residual", lambda a: -1 - a, "a residual is negative or not finite"),
+    ],
+)
+def test_rows_that_are_impossible_are_found_beyond_the_detail(tmp_path, capsys, column, change, sentence):
+    chip = as_delta(dense_network(3, size=6))
+    values = np.random.default_rng(0).integers(0, 256, (4, 7), dtype=np.uint8)
+    results.write_results(tmp_path / "r.h5", fl.run(chip, values, residual=True), chip, values, detail=2)
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file[column][3] = change(file[column][()])[3]
+        kept = json.loads(file.attrs["sha256"])  # what changed it also changed its hash
+        file.attrs["sha256"] = json.dumps({**kept, column: hashlib.sha256(file[column][()].tobytes()).hexdigest()})
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"the record is inconsistent in 1 places, first in sample 3: {sentence}" in said

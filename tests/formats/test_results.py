@@ -135,6 +135,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("name", "harm", "sentence"),
     [
         ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not a results file"),
+        ("unknown graph", lambda f: f.attrs.modify("graph", "other"), "a run of the graph 'other', which this release does not know"),
+        ("no time", lambda f: f.attrs.modify("seconds", np.nan), "'seconds' must be a non-negative number, got nan"),
         ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this release reads format 1"),
         ("more samples", lambda f: f.attrs.modify("samples", 10**9), "must be int64 \\(1000000000,\\)"),
         ("no steps", lambda f: f.attrs.modify("steps", 0), "are inconsistent"),

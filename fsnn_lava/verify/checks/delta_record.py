@@ -89,10 +89,12 @@ class DeltaRecordCheck(RecordCheck):
             self._note(batch, (result.messages != each).any(axis=1), "the messages per step are not those of the recorded changes")
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
-        """Cross-check the columns of the samples from `first` on; `rows` also has the messages of every step."""
+        """Cross-check the columns of the samples from `first` on; `rows` also has the messages of every step and the limit cycles."""
         super().add_rows(rows, steps=steps, first=first, readout_scale=readout_scale)
         wrong = rows["messages"].sum(axis=1, dtype=np.int64) != rows["layer_spikes"].sum(axis=1)
         self._note_rows(wrong, "the messages per step do not add up to those of the layers", first)
+        self._note_rows(np.any(rows["messages"] < 0, axis=1), "a step has fewer than 0 messages", first)
+        self._note_rows((rows["cycles"] < 0) | (rows["cycles"] >= steps), "the period of a limit cycle is impossible", first)
 
     def _missed(self, batch: Batch, position: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the fewest and the most messages of a feedback synapse that can have been in flight at the end, [B, *source] each."""

@@ -204,11 +204,24 @@ class RecordCheck(MergedFindings):
             "the recorded logits do not match the readout": (rows["logits"] != logits).any(axis=1),
             "a layer sent more messages than it can": ((rows["layer_spikes"] < 0) | (rows["layer_spikes"] > steps * most)).any(axis=1),
             f"neuron updates must be {self._updates(steps)}": rows["updates"] != self._updates(steps),
-            "the number of clips is impossible": (rows["clip_count"] < 0).any(axis=1),
+            "the number of clips is impossible": ((rows["clip_count"] < 0) | (rows["clip_count"] > self._most_clips(steps))).any(axis=1),
+            "the number of operations is impossible": (rows["operations"] < 0) | (rows["operations"] > self._most_operations(steps)),
         }
+        if "residual" in rows:
+            found["a residual is negative or not finite"] = ~(np.isfinite(rows["residual"]) & (rows["residual"] >= 0)).all(axis=1)
         self.rows += len(logits)
         for what, wrong in found.items():
             self._note_rows(wrong, what, first)
+
+    def _most_clips(self, steps: int) -> NDArray[np.int64]:
+        """Return the largest number of clips of every layer and the readout: of the sum and, with delta encoding, of the drive."""
+        sizes = [*(layer.size for layer in self.chip.layers), self.chip.readout.classes]
+        return np.array(sizes, np.int64) * (steps if self.chip.delta is None else 2 * steps)
+
+    def _most_operations(self, steps: int) -> int:
+        """Return the number of operations if every input and every neuron sends in every step."""
+        readout = self.chip.layers[-1].size * self.chip.readout.classes
+        return steps * self.senders * (readout + sum(int(fan_out.sum()) for fan_out in self.fan_out.values()))
 
     def add_layer_spikes(self, recorded: NDArray[Any], counts: tuple[NDArray[Any], ...], *, first: int) -> None:
         """Check the recorded totals of every layer, [B, layers], against the counts of its neurons."""
