@@ -132,6 +132,9 @@ def _comparison_identity(args: argparse.Namespace) -> str:
 def _package(args: argparse.Namespace) -> int:
     from fsnn_lava.running.bundle import write_bundle
 
+    ignored = [f"--{name}" for name in ("out", "report", "figures", "model", "resume", "spikes", "residual") if getattr(args, name)]
+    if ignored:
+        raise BadArgument(f"--package runs nothing: remove {' and '.join(ignored)}")
     path = find_model(args.network)
     chip = ChipNetwork.load(path)
     dataset = _dataset(args, chip)

@@ -73,9 +73,7 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool, shape: Se
         splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0], None if test.targets is None else test.targets[:0])
     )
     if train.shape != test.shape:
-        raise BadData(
-            f"{source}: x_train has samples of shape {list(train.shape)}, but x{tested} has {list(test.shape)}; they must match"
-        )
+        raise BadData(f"{source}: x_train has samples of shape {list(train.shape)}, but x{tested} has {list(test.shape)}; they must match")
     return Dataset(
         name=source.stem,
         train=train,

@@ -42,6 +42,8 @@ def command(name: str, *arguments: str) -> int:
         ((*RUN, "--out", "r.h5", "--report", "r.h5"), "--out and --report are both r.h5: choose another name for one of them"),
         ((*RUN, "--report", "sub"), "cannot write sub: it is a folder"),
         ((*RUN, "--report", "none/r.html"), "cannot write none/r.html: there is no folder none"),
+        ((*RUN, "--package", "new", "--out", "r.h5", "--report", "r.html"), "--package runs nothing: remove --out and --report"),
+        ((*RUN, "--accuracy-min", "98"), "--accuracy-min must be between 0 and 1, got 98.0"),
         (("compare", "results.h5", "--report", "results.h5"), "--report results.h5 would overwrite an input"),
         (("compare", "results.h5", "--report", "none/r.html"), "cannot write none/r.html: there is no folder none"),
         (("export", "model.pt", "none/net.h5"), "cannot write none/net.h5: there is no folder none"),
