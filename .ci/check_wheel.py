@@ -64,12 +64,16 @@ def main() -> int:
 
 
 def check_content(wheel: Path) -> None:
-    """Check that the wheel contains only the library, including its data files."""
-    names = zipfile.ZipFile(wheel).namelist()
+    """Check that the wheel contains only the library, including its data files; the networks are links in the source tree."""
+    archive = zipfile.ZipFile(wheel)
+    names = archive.namelist()
     strangers = sorted({name.split("/")[0] for name in names if not name.startswith(("fsnn_lava/", "fsnn_lava-"))})
     missing = [name for name in NEEDED if f"fsnn_lava/{name}" not in names]
     if strangers or missing:
         sys.exit(f"{wheel}: must contain only the library, but also contains {strangers}, and lacks {missing}")
+    texts = [name for name in names if name.endswith(".h5") and not archive.read(name).startswith(b"\x89HDF")]
+    if texts:
+        sys.exit(f"{wheel}: not HDF5 files: {', '.join(texts)}; check that they are links in the source tree, not texts")
 
 
 def run(*command: str | Path, cwd: Path) -> None:

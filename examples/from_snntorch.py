@@ -2,10 +2,10 @@
 
 python examples/from_snntorch.py            # or another data set: python examples/from_snntorch.py digits
 
-There are three differences: the hidden layer feeds back to itself, the gradient is that of the equilibrium (so memory does not depend on
-the number of steps), and the last lines quantise the network and check it, which the tutorial does not do. The tutorial
-(docs/tutorials/tutorial_5.rst at snnTorch's commit 02fc50b) needs 73 lines of code for the same task, not counting blank lines, comments,
-plots and output during training; this file has 27, which a test checks.
+There are four differences: the hidden layer feeds back to itself, the output layer does not spike, the gradient is that of the equilibrium
+(so memory does not depend on the number of steps), and the last lines quantise the network and check it, which the tutorial does not do.
+The tutorial (docs/tutorials/tutorial_5.rst at snnTorch's commit 02fc50b) needs 73 lines of code for the same task, not counting blank
+lines, comments, unused imports, plots, and tests and output during training; this file has 27, which a test checks.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from fsnn_lava.errors import FsnnError, Interrupted, Remark
 
@@ -67,6 +67,23 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+@contextlib.contextmanager
+def leaving_at_once(name: str) -> Iterator[None]:
+    """While the libraries of a command are imported, end the process at Ctrl-C or SIGTERM: there is nothing to clean up yet."""
+
+    def leave(_signal: int, _frame: FrameType | None) -> NoReturn:
+        _open_streams()
+        print(f"{spelled(name)}: interrupted", file=sys.stderr, flush=True)
+        os._exit(INTERRUPTED)  # an exception raised inside an import can be caught there, or leave half a module behind
+
+    previous: dict[int, Any] = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _show_remark(name: str, others: Callable[..., None], message: Warning | str, *where: Any, **more: Any) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.compare import compare_parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
@@ -39,7 +40,9 @@ def execute_compare(args: argparse.Namespace) -> int:
     if args.figures is not None and args.report is None:
         raise BadArgument("--figures writes the figures of a report: add --report")
     wanted = thresholds(args)
-    model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
+    path = None if args.model is None else find_model(args.model, file=MODEL)
+    check_outputs({"--report": args.report}, [args.results, args.other, path])
+    model = None if path is None else FSNN.load(path)
     if args.other is not None:
         return _compare_two(args, model, wanted)
     with reading_results(args.results) as reader:

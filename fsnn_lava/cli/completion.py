@@ -49,13 +49,34 @@ def completion_script(shell: str) -> str:
 
 
 def _bash() -> str:
-    """Return one function for `fsnn` and every `fsnn-COMMAND`. The colon in tonic:NAME must not split words."""
+    """Return one function for `fsnn` and every `fsnn-COMMAND`, and a helper that offers words and files.
+
+    bash splits the line at ":" and "=", so tonic:NAME and --option=value are joined or split again here; zsh leaves them in one piece.
+    """
     lines = [
+        "_fsnn_offer() {  # words, files or nothing, what comes before them in this word",
+        "    local IFS=$' \\t\\n' found",
+        '    found=$(compgen -W "$1" -- "$cur")',
+        '    [ -n "$2" ] && found=$found$\'\\n\'$(compgen -f -- "$cur")',
+        "    IFS=$'\\n'",
+        "    COMPREPLY=($(printf '%s\\n' \"$found\" | while IFS= read -r word; do",
+        '        [ -n "$word" ] && printf \'%s\\n\' "$before${word#"$colon"}"',
+        "    done))",
+        "}",
         "_fsnn() {",
-        '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options names',
+        '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}"',
+        "    local options names colon before",
+        '    if [ "$COMP_CWORD" -ge 3 ] && [ "$prev" = : ]; then',
+        '        colon="${COMP_WORDS[COMP_CWORD-2]}:" cur="${COMP_WORDS[COMP_CWORD-2]}:$cur" prev="${COMP_WORDS[COMP_CWORD-3]}"',
+        '    elif [ "$COMP_CWORD" -ge 2 ] && [ "$cur" = : ]; then',
+        '        colon="$prev:" cur="$prev:" prev="${COMP_WORDS[COMP_CWORD-2]}"',
+        '    elif [ "$cur" = "=" ]; then cur=""',
+        '    elif [ "$COMP_CWORD" -ge 2 ] && [ "$prev" = "=" ]; then prev="${COMP_WORDS[COMP_CWORD-2]}"',
+        '    elif [ "${cur#--*=}" != "$cur" ]; then prev="${cur%%=*}" before="${cur%%=*}=" cur="${cur#*=}"',
+        "    fi",
         '    if [ "$cmd" = fsnn ]; then',
         '        if [ "$COMP_CWORD" = 1 ]; then',
-        f'            COMPREPLY=($(compgen -W "{" ".join(COMMANDS)} --help --version --completion" -- "$cur")); return',
+        f'            _fsnn_offer "{" ".join(COMMANDS)} --help --version --completion"; return',
         "        fi",
         '        cmd="fsnn-${COMP_WORDS[1]}"',
         "    fi",
@@ -67,14 +88,15 @@ def _bash() -> str:
         for option, values in options.items():
             if values:
                 plain = [value for value in values if value != FILES]
-                files = ' COMPREPLY+=($(compgen -f -- "$cur"));' if FILES in values else ""
-                lines.append(f'        {option}) COMPREPLY=($(compgen -W {shlex.quote(" ".join(plain))} -- "$cur"));{files} return ;;')
+                lines.append(
+                    f"        {option}) _fsnn_offer {shlex.quote(' '.join(plain))}{' files' if FILES in values else ''}; return ;;"
+                )
         lines.append("        esac")
         lines.append(f"        options={shlex.quote(' '.join(options))} names={shlex.quote(' '.join(completion_names(name)))} ;;")
     lines += [
         "    esac",
-        '    if [ "${cur#-}" != "$cur" ]; then COMPREPLY=($(compgen -W "$options" -- "$cur"))',
-        '    else COMPREPLY=($(compgen -W "$names" -- "$cur") $(compgen -f -- "$cur")); fi',
+        '    if [ "${cur#-}" != "$cur" ]; then _fsnn_offer "$options"',
+        '    else _fsnn_offer "$names" files; fi',
         "}",
         f"complete -o filenames -F _fsnn fsnn {' '.join(f'fsnn-{name}' for name in COMMANDS)}",
     ]

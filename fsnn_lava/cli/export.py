@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.cli.command import command_as_typed, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, export_table
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.export import SUFFIXES, export_parser
 from fsnn_lava.cli.progress import named_phase
 from fsnn_lava.data import Dataset, Split, load_data
@@ -43,7 +44,9 @@ def execute_export(args: argparse.Namespace) -> int:
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
-    net = FSNN.load(find_model(args.model, file=MODEL))
+    path = find_model(args.model, file=MODEL)
+    check_outputs({"the network": args.network, "--report": args.report}, [path, args.data])
+    net = FSNN.load(path)
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
     calibration = None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from argparse import RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from functools import partial
 
-from fsnn_lava.cli.command import UNDER_ONE_NAME, run_command
+from fsnn_lava.cli.command import UNDER_ONE_NAME, leaving_at_once, run_command
 from fsnn_lava.cli.parsers.parser import Parser, did_you_mean
 
 COMMANDS = {
@@ -39,9 +39,14 @@ def fsnn_command_parser(command: str) -> Parser:
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
     """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
-    args = fsnn_command_parser(name).parse_args(argv)
-    execute = getattr(importlib.import_module(f"fsnn_lava.cli.{module_of(name)}"), f"execute_{name}")
-    return run_command(f"fsnn-{name}", execute, args)
+
+    def execute(args: Namespace) -> int:
+        with leaving_at_once(f"fsnn-{name}"):
+            module = importlib.import_module(f"fsnn_lava.cli.{module_of(name)}")
+        code: int = getattr(module, f"execute_{name}")(args)
+        return code
+
+    return run_command(f"fsnn-{name}", execute, fsnn_command_parser(name).parse_args(argv))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given and given[0] in COMMANDS:
         UNDER_ONE_NAME.set(True)
         return enter(given[0], given[1:])
+    if given[:1] == ["help"]:  # fsnn help run
+        return main([*given[1:2], "--help"])
     options = _parser()
     if given and not given[0].startswith("-"):
         options.error(f"there is no command named {given[0]}{did_you_mean(given[0], list(COMMANDS))}")

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.importing import import_parser
 from fsnn_lava.data import load_data
 from fsnn_lava.errors import BadArgument, CheckFailed
@@ -50,6 +51,7 @@ def execute_import(args: argparse.Namespace) -> int:
     """Execute fsnn-import after parsing: read or build the source, convert it, write the result and read it back."""
     if args.samples < 1:
         raise BadArgument(f"--samples must be at least 1, got {args.samples}")
+    check_outputs({"the output": args.output}, [args.source])
     net, kind = _imported(args)
     endings = ENDINGS[type(net)]
     if args.output.suffix not in endings:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.map import map_parser
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
@@ -25,7 +26,9 @@ from fsnn_lava.placement.placement_table import placement_table, placement_table
 
 def execute_map(args: argparse.Namespace) -> int:
     """Execute fsnn-map after parsing: place the network on the board and print the table."""
-    chip = ChipNetwork.load(find_model(args.network))
+    path = find_model(args.network)
+    check_outputs({"--svg": args.svg}, [path, args.results, args.board])
+    chip = ChipNetwork.load(path)
     placement = place(chip, board=args.board, readout=args.readout)
     metrics, cost = (static_metrics(chip), None) if args.results is None else _measured(chip, args.results, placement)
     if args.svg is not None:

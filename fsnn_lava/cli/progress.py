@@ -38,12 +38,13 @@ class TimeLeft:
         return (self.total - self.done) * median(paces) if paces else None
 
     def text(self) -> str:
-        """Return the time left as text, for example "2 min left"."""
+        """Return the time left as text, for example "2 min left"; after the first batch only, it is an upper bound."""
         seconds = self.seconds()
         if seconds is None:
             return ""
         size, unit = next((size, unit) for size, unit in UNITS if seconds >= 2 * size or unit == "s")
-        return f"{max(1, round(seconds / size))} {unit} left" if self.done < self.total else "done"
+        bound = "at most " if len(self.paces) == 1 else ""
+        return f"{bound}{max(1, round(seconds / size))} {unit} left" if self.done < self.total else "done"
 
 
 class RunProgress:

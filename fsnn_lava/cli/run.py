@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.backends.availability import require_backend
 from fsnn_lava.cli.command import command_as_typed, run_command
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.data_options import FORMS
 from fsnn_lava.cli.parsers.run import DEFAULT, run_parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
@@ -52,10 +53,12 @@ def execute_run(args: argparse.Namespace) -> int:
         return _package(args)
     require_backend(args.backend)
     _check_arguments(args)
-    chip = ChipNetwork.load(find_model(args.network))
+    path = find_model(args.network)
+    args.model = None if args.model is None else find_model(args.model, file=MODEL)
+    check_outputs({"--out": args.out, "--report": args.report}, [path, args.model, args.data])
+    chip = ChipNetwork.load(path)
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
-    args.model = None if args.model is None else find_model(args.model, file=MODEL)
     model = None if args.model is None else _load_model(args.model)
     options = run_options(
         chip,
@@ -84,8 +87,10 @@ def execute_run(args: argparse.Namespace) -> int:
     totals = _execute(args, job, processes, comparator, report_samples)
     if totals is None:
         return 0
-    with named_phase("judging the run"):
-        verdict = None if comparator is None else comparator.verdict()
+    verdict = None
+    if comparator is not None:
+        with named_phase("judging the run"):
+            verdict = comparator.verdict()
     if verdict is not None and args.report is not None:
         with named_phase("writing the report"):
             _write_report(args, chip, dataset, verdict, report_samples, model)
@@ -128,6 +133,9 @@ def _comparison_identity(args: argparse.Namespace) -> str:
 def _package(args: argparse.Namespace) -> int:
     from fsnn_lava.running.bundle import write_bundle
 
+    ignored = [f"--{name}" for name in ("out", "report", "figures", "model", "resume", "spikes", "residual") if getattr(args, name)]
+    if ignored:
+        raise BadArgument(f"--package runs nothing: remove {' and '.join(ignored)}")
     path = find_model(args.network)
     chip = ChipNetwork.load(path)
     dataset = _dataset(args, chip)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsnn_lava.cli.command import run_command, spelled
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.train import train_parser
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
@@ -91,6 +92,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
     from fsnn_lava.training.shipped_recipes import find_recipe
 
     path = find_recipe(args.recipe)
+    check_outputs({"--curves": args.curves}, [path, args.data])
     recipe = load_recipe(path, changes=_changes(args))
     if args.threads is not None:
         if args.threads < 1:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.outputs import check_outputs
 from fsnn_lava.cli.parsers.tune import tune_parser
 from fsnn_lava.compiled.threads import thread_count
 from fsnn_lava.data import Dataset, load_data
@@ -53,6 +54,7 @@ def execute_tune(args: argparse.Namespace) -> int:
     """Execute fsnn-tune after parsing: try all candidates, write the cheapest that keeps the accuracy, and print the trade-offs."""
     _check_arguments(args)
     model = find_model(args.model, file=MODEL)
+    check_outputs({"the network": args.network, "--figure": args.figure}, [model, args.data])
     net = FSNN.load(model)
     dataset = _dataset(args, net)
     held = hold_out(dataset.train, net, samples=args.samples, seed=args.seed)

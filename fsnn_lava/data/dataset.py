@@ -61,7 +61,10 @@ class Subscriptable(ABC):
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
         """Return the raw values [*shape] uint8 and the class number of one sample; negative indices count from the end."""
-        position = operator.index(index)
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise TypeError(f"index must be an integer, got {type(index).__name__}: batch(...) and labels[...] take several") from None
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range: there are {len(self)} samples")
         return self.batch([position % len(self)])[0], int(self.labels[position])

@@ -67,7 +67,9 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     try:
         image = Image.open(io.BytesIO(path.read_bytes()), formats=FORMATS)  # given a file, Pillow would allocate any size that it claims
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
-        raise BadData(f"{path} cannot be read as an image: {' '.join(str(error).split())[:200]}") from error
+        unknown = isinstance(error, Image.UnidentifiedImageError)  # its text names the address of a buffer
+        reason = "its contents are not an image" if unknown else " ".join(str(error).split())[:200]
+        raise BadData(f"{path} cannot be read as an image: {reason}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:
         raise BadData(f"{path} has {image.size[0]} x {image.size[1]} pixels, more than {PIXELS_MAX}")
     return image

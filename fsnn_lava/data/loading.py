@@ -71,6 +71,8 @@ def _load(text: str, root: str | Path | None, *, download: bool, targets: bool, 
     folder = Path(source.name).expanduser()
     if source.name not in NAMES and folder.is_dir():
         return _load_folder(source, folder)
+    if source.name not in NAMES and folder.is_file():
+        raise BadData(f"{source.name} is not a data set: write your samples with numpy.savez('{folder.stem}.npz', x=..., y=...)")
     if "/" in source.name:
         raise BadData(f"there is no folder {source.name}")
     read = _reader(source.name)

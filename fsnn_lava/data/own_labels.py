@@ -34,6 +34,9 @@ def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, nam
         arrays, remarks = _from_one_hot(arrays, names, where)
     if all(array.dtype.kind in "US" for array in arrays):
         return _from_names(arrays, remarks)
+    texts = [name for array, name in zip(arrays, names, strict=True) if array.dtype.kind in "US"]
+    if texts:
+        raise BadData(f"{where}: {' and '.join(texts)} holds names, but the other labels are numbers: use either in all of them")
     numbers = tuple(_whole(array, name, where) for array, name in zip(arrays, names, strict=True))
     if not remarks and min(int(array.min()) for array in numbers) == 1:
         remarks = ("no sample has class 0: if the labels count from 1, subtract 1 from them",)

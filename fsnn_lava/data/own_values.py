@@ -38,7 +38,9 @@ def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", shape: S
     `shape` is the [C, H, W] that a network takes: the layout that yields it is then chosen, and channels first need no remark.
     """
     if layout and layout not in LAYOUTS:
-        raise BadData(f"{where}: 'layout' must be one of {', '.join(LAYOUTS)}, got {layout[:20]!r}")
+        batch = "B" + layout[1:] if layout[:1] == "N" else ""
+        hint = f"; did you mean {batch!r}, with B for the batch?" if batch in LAYOUTS else ""
+        raise BadData(f"{where}: 'layout' must be one of {', '.join(LAYOUTS)}, got {layout[:20]!r}{hint}")
     name, remarks = (layout, ()) if layout else _recognised(arrays, shape, where)
     if any(array.ndim != len(name) for array in arrays):
         raise BadData(f"{where}: layout {name} needs {len(name)} axes, got {' and '.join(str(list(array.shape)) for array in arrays)}")

@@ -6,6 +6,7 @@ import mmap
 from pathlib import Path
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_ZIP = b"PK\x03\x04"  # a file written by torch.save
 _HEAP = b"GCOL\x01\x00\x00\x00"
 _HEADER = 16  # bytes in the header of a heap, and in that of each object
 _WIDTH = 8  # bytes in an offset and in a length
@@ -13,7 +14,11 @@ _WIDTH = 8  # bytes in an offset and in a length
 
 def check_heaps(path: Path) -> None:
     """Raise ValueError unless every object in every global heap of an HDF5 file lies inside its heap."""
+    if path.stat().st_size == 0:
+        raise ValueError("it is empty")
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data[:4] == _ZIP:
+            raise ValueError("it is a zip archive, as a model.pt is; fsnn-export makes a net.h5 of a model.pt")
         if data[:8] != _SIGNATURE:
             raise ValueError("file signature not found")
         widths = data[13:15] if data[8:9] in (b"\x00", b"\x01") else data[9:11]

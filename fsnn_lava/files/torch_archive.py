@@ -1,10 +1,11 @@
-"""Read an untrusted torch.save file: only tensors and plain values, no larger in memory than on disk.
+"""Write a torch.save file atomically, and read an untrusted one: only tensors and plain values, no larger in memory than on disk.
 
 torch.load is not used: some versions still in use execute code or read memory outside the file, even with weights_only.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from fsnn_lava.errors import BadFile
+from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
 PICKLE_MAX = 2**24  # bytes of everything except tensor data; our own files have about ten thousand
@@ -33,6 +35,14 @@ _DTYPES = {
     "torch CharStorage": torch.int8,
     "torch ByteStorage": torch.uint8,
 }
+
+
+def write_torch_archive(path: str | Path, content: object) -> None:
+    """Write a file atomically with torch.save; it is made in memory first, because torch ends a full disk with an error of its own."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
 
 
 def unpack_torch_archive(path: Path, *, what: str) -> Any:

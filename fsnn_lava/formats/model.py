@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
-from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack_torch_archive
+from fsnn_lava.files.torch_archive import unpack_torch_archive, write_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.fsnn_config import read_architecture
 from fsnn_lava.nn.neurons import SigmaDelta
@@ -31,8 +30,7 @@ def write_model(net: FSNN, path: str | Path) -> None:
         "metrics": dict(net.metrics),
         "trained_range": None if net.trained_range is None else list(net.trained_range),
     }
-    with atomic_path(path) as temporary:
-        torch.save(content, temporary)
+    write_torch_archive(path, content)
 
 
 def _version(net: FSNN) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,8 +45,15 @@ def catalogue_names() -> tuple[str, ...]:
     return tuple(catalogue())
 
 
-def download_from_catalogue(name: str, folder: Path) -> list[Path]:
-    """Download a network's catalogued files to folder/name, checking their size and hash; existing files are kept."""
+def download_from_catalogue(name: str, folder: Path, *, here: Mapping[str, Path] | None = None) -> list[Path]:
+    """Return a network's catalogued files, after checking their size and hash; those that are missing are downloaded to folder/name.
+
+    Args:
+        name: the name of the network.
+        folder: where downloads are kept.
+        here: files of this network that are on this machine already, by their names.
+    """
+    here = here or {}
     if name not in catalogue():
         close = difflib.get_close_matches(name, catalogue_names(), n=1)
         hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
@@ -53,7 +61,10 @@ def download_from_catalogue(name: str, folder: Path) -> list[Path]:
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name
-        if not (target.is_file() and _fits(target.read_bytes(), file)):
+        near = here.get(file.name)
+        if near is not None and near.is_file() and _fits(near.read_bytes(), file):
+            target = near
+        elif not (target.is_file() and _fits(target.read_bytes(), file)):
             content = _fetched(f"{name}/{file.name}", file)
             target.parent.mkdir(parents=True, exist_ok=True)
             with atomic_path(target) as temporary:

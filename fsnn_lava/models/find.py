@@ -53,6 +53,8 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     if name in catalogue_names():
         remedy = f"fsnn get {name} copies it from the folder or URL in {VARIABLE}"
         raise BadFile(f"{file} of the shipped network {name} is not on this machine: {remedy}")
+    if path.is_dir():
+        raise BadFile(f"{path} is a folder; name the file {file} in it, or a shipped network")
     close = difflib.get_close_matches(name, catalogue_names(), n=1)
     hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")

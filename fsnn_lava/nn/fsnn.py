@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fsnn_lava.errors import BadArgument, Diverged
+from fsnn_lava.errors import BadArgument, Diverged, Remark
 from fsnn_lava.nn.architecture import parse_architecture, with_thresholds
 from fsnn_lava.nn.channel_rows import stored_channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
@@ -35,7 +36,7 @@ from fsnn_lava.nn.network_dynamics import network_dynamics
 from fsnn_lava.nn.network_gains import network_gains, spectral_radius
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.raw_values import range_unless_raw_values
+from fsnn_lava.nn.raw_values import fault_of_floats, range_unless_raw_values
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
 from fsnn_lava.nn.source_rates import SourceRates
@@ -84,8 +85,8 @@ class FSNN(nn.Module):
         last_trace: the Trace of the last simulation; None before the first.
         last_solve: products and relative residual of the last backward pass; None before the first.
         metrics: what a training run recorded; kept in model.pt.
-        trained_range: smallest and largest float input in training without a `normalisation`, if the inputs are not raw values 0 … 255;
-            kept in model.pt and as metadata of the state dict.
+        trained_range: smallest and largest input in training, if the inputs were floats; None for raw values, which are uint8, or whole
+            floats 0 … 255 if there is no `normalisation`. Kept in model.pt and as metadata of the state dict.
 
     Raises:
         BadArchitecture: `architecture` cannot be parsed, or its shapes do not fit together.
@@ -380,9 +381,25 @@ class FSNN(nn.Module):
         return self.normalise(images), steps
 
     def _note_inputs(self, images: Tensor) -> None:
-        """Remember that training uses floats that are not raw values, so that `quantise` can reject the network."""
-        if self.normalisation is None and self.trained_range is None and images.is_floating_point():
-            self.trained_range = range_unless_raw_values(images)
+        """Remember the range of float inputs, so that `quantise` can reject a network whose inputs raw values cannot reproduce."""
+        if not images.is_floating_point() or not images.numel():
+            return
+        if self.normalisation is None:
+            if self.trained_range is None:
+                self.trained_range = range_unless_raw_values(images)
+        elif self.trained_range is None or fault_of_floats(*self.trained_range, self.normalisation):
+            low, high = (float(bound) for bound in torch.aminmax(images.detach()))
+            before = self.trained_range
+            self.trained_range = (low, high) if before is None else (min(low, before[0]), max(high, before[1]))
+            fault = fault_of_floats(*self.trained_range, self.normalisation)
+            if before is None and fault:
+                warnings.warn(
+                    Remark(
+                        f"float images must already be normalised, but training uses floats from {low:.3g} to {high:.3g}, and {fault}: "
+                        "pass raw uint8 values, which the network normalises itself, or normalise the floats"
+                    ),
+                    stacklevel=4,
+                )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

@@ -17,5 +17,6 @@ def layer_shape(shape: object, what: str) -> Shape:
     sizes: Any = (shape,) if isinstance(shape, Integral) else shape
     whole = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 3)
     if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= int(n) <= SIZE_MAX for n in sizes):
-        raise BadArchitecture(f"{what} must have the shape (N,) or (C, H, W) of positive sizes, got {str(shape)[:80]}")
+        hint = "; (1, H, W) is an image with one channel" if isinstance(sizes, Sequence) and len(sizes) == 2 else ""
+        raise BadArchitecture(f"{what} must have the shape (N,) or (C, H, W) of positive sizes, got {str(shape)[:80]}{hint}")
     return tuple(int(n) for n in sizes)

@@ -12,6 +12,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import LIF, SigmaDelta
+from fsnn_lava.nn.raw_values import fault_of_floats
 
 Encoding = Literal["rate", "delta"]
 
@@ -30,6 +31,13 @@ def checked_network(net: FSNN) -> FSNN:
             f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
             f"values: specify how those floats were computed from pixels, for example net.normalisation = fsnn_lava.{remedy}"
         )
+    if net.normalisation is not None and net.trained_range is not None:
+        low, high = net.trained_range
+        if (fault := fault_of_floats(low, high, net.normalisation)) is not None:
+            raise BadArgument(
+                f"the network was trained on floats from {low:.3g} to {high:.3g}, and {fault}: on the chip it would see other inputs; "
+                "train it on raw uint8 values, or set net.normalisation to how those floats were computed from pixels"
+            )
     return net
 
 

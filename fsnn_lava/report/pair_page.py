@@ -107,7 +107,7 @@ def _layers_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -
 
 
 def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str, str], *, percent: bool, alt: str) -> Picture:
-    figure = svg_figure.new_figure(340, 84 + 32 * max(3, len(names)))
+    figure = svg_figure.new_figure(340, 84 + 32 * max(2, len(names)))
     axes = figure.add_subplot()
     places = np.arange(len(names))
     for index, (run, found) in enumerate(zip(runs, values, strict=True)):
@@ -115,9 +115,9 @@ def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str
         for bar, name, value in zip(bars, names, found, strict=True):
             svg_figure.add_tip(bar, f"{run}, {name}: {value:.1%}" if percent else f"{run}, {name}: {value:.4g}")
     axes.set_yticks(places, [name if len(name) <= _NAME else name.replace(" · ", "\n")[: 2 * _NAME] for name in names])
-    axes.set_ylim(max(3, len(names)) - 0.4, -0.6)
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("right answers" if percent else "per neuron and step")
+    axes.set_xlabel("right answers" if percent else "messages per neuron and step")
     if percent:
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))

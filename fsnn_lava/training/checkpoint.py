@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack_torch_archive
+from fsnn_lava.files.torch_archive import unpack_torch_archive, write_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.momentum_sgd import MomentumSGD
@@ -42,8 +41,7 @@ class State:
 def save_state(path: Path, state: State) -> None:
     """Write the checkpoint; at any time, either the old file or the complete new one exists. It loads with weights_only=True."""
     content = {"format": FORMAT, "version": VERSION, **_fields(state)}
-    with atomic_path(path) as temporary:
-        torch.save(content, temporary)
+    write_torch_archive(path, content)
 
 
 def load_state(path: Path, recipe: Recipe) -> State:

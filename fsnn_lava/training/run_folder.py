@@ -20,11 +20,15 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def claim_run_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
-    """Create the folder and lock it for the duration of the block.
+    """Create the folder and lock it for the duration of the block; if the block fails before it writes anything, remove the folder again.
 
     Raises BadArgument if another run is writing to it, or if it already contains a run and `resume` is False.
     """
+    if folder.exists() and not folder.is_dir():
+        raise BadArgument(f"cannot write into the folder {folder}: it is a file")
     with contextlib.ExitStack() as stack:
+        if not folder.exists():
+            stack.push(lambda kind, *_: _remove_unused(folder) if kind is not None else None)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder / LOCK, note=str(os.getpid()), what=f"into {folder}"))
@@ -35,3 +39,10 @@ def claim_run_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
         for incomplete in folder.glob(".*.part"):
             incomplete.unlink(missing_ok=True)
         yield folder
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the folder if it contains nothing but our lock."""
+    if folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}:
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()

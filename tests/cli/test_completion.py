@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,16 +13,16 @@ from fsnn_lava.cli.completion import completion_script, completion_words
 from fsnn_lava.cli.fsnn import COMMANDS, main
 
 
-def completed(line: str) -> set[str]:
-    """Return what bash suggests at the end of the line."""
+def completed(line: str, folder: Path | None = None) -> set[str]:
+    """Return what bash suggests at the end of the line, whose words are split as bash splits them: at spaces, ":" and "="."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash on this machine")
-    parts = line.split(" ")
+    parts = [part for word in line.split(" ") for part in re.findall(r"[:=]|[^:=]+", word) or [""]]
     ask = f'COMP_WORDS=({" ".join(repr(part) for part in parts)}); COMP_CWORD={len(parts) - 1}; _fsnn; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run([bash, "-c", completion_script("bash") + ask], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([bash, "-c", completion_script("bash") + ask], capture_output=True, text=True, timeout=60, cwd=folder)
     assert done.stderr == ""
-    return set(done.stdout.split())
+    return set(filter(None, done.stdout.split("\n")))
 
 
 def test_bash_completes_commands_options_and_values():
@@ -37,6 +39,15 @@ def test_shipped_networks_recipes_and_boards_are_completed_by_name():
     assert completed("fsnn train digits-") == {"digits-deep"}
     assert completed("fsnn-map digits --board oh") == {"oheo-gulch"}
     assert "complete -c fsnn-get -a 'cifar10 " in completion_script("fish")
+
+
+def test_names_with_a_colon_values_after_an_equals_sign_and_paths_with_a_space_are_completed(tmp_path):
+    (tmp_path / "my nets").mkdir()
+    assert completed("fsnn run --data tonic:NM") == {"NMNIST"}  # what follows the colon, since bash replaces only that
+    assert completed("fsnn run --data tonic:") >= {"NMNIST", "SHD"}
+    assert completed("fsnn run --backend=s") == {"sim"}
+    assert completed("fsnn run --backend=") == {"emu", "sim", "loihi2"}
+    assert completed("fsnn run --out my", tmp_path) == completed("fsnn run my", tmp_path) == {"my nets"}
 
 
 def test_every_option_is_known_to_the_scripts():

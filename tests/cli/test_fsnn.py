@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -85,3 +87,23 @@ def test_a_misspelt_word_is_answered_with_the_right_one(arguments, sentence, cap
 def test_the_package_is_a_program_too():
     done = subprocess.run([sys.executable, "-m", "fsnn_lava", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout) == (0, f"fsnn-lava {__version__}\n")
+
+
+def test_fsnn_help_is_the_help_of_a_command(capsys):
+    for asked, said in ((["help"], "Feedback spiking neural networks"), (["help", "run"], "usage: fsnn run")):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main(asked)
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_libraries_are_loaded_is_one_sentence(number, tmp_path):
+    """Loading torch takes seconds: a Ctrl-C in them must not show the inside of an import."""
+    (tmp_path / "torch.py").write_text("import sys, time\nprint('loading', flush=True)\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "fsnn_lava", "export", "model.pt", "net.h5"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path) as process:
+        assert process.stdout is not None and process.stdout.readline() == "loading\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "fsnn export: interrupted\n")

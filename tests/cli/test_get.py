@@ -24,6 +24,15 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     assert listed["fashion-mnist-lif"] == "on this machine: net.h5; missing: model.pt"
 
 
+def test_files_that_are_here_already_are_checked_and_not_downloaded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FSNN_DATA", str(tmp_path))
+    monkeypatch.delenv("FSNN_MODELS", raising=False)
+    assert fsnn_get(["mnist"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == [f"{EXAMPLES / 'mnist' / name}: size and SHA-256 match this release" for name in ("net.h5", "model.pt")]
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_name_and_a_wrong_one_are_reported(capsys):
     assert fsnn_get([]) == 2
     assert capsys.readouterr().err == "fsnn-get: no network given: add a name (--list shows all of them)\n"

@@ -18,7 +18,7 @@ def test_the_first_batch_counts_only_while_it_is_the_only_one():
     left = TimeLeft(100, clock([0.0, 50.0, 51.0, 52.0]))  # starting took 50 s, a batch of ten takes one
     assert (left.seconds(), left.text()) == (None, "")
     left.advance(10)
-    assert (left.seconds(), left.text()) == (450.0, "8 min left")
+    assert (left.seconds(), left.text()) == (450.0, "at most 8 min left")
     left.advance(10)
     assert (left.seconds(), left.text()) == (8.0, "8 s left")
     left.advance(80)

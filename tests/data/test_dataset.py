@@ -46,3 +46,9 @@ def test_torch_loads_batches_of_raw_values_from_a_split_and_from_a_part_of_one()
         values, labels = next(iter(DataLoader(split, batch_size=8)))
         assert torch.equal(values, torch.from_numpy(split.batch(range(8))))
         assert torch.equal(labels, torch.from_numpy(split.labels[:8]))
+
+
+@pytest.mark.parametrize("index", [slice(0, 3), [0, 1], "first"])
+def test_only_an_integer_is_an_index(index):
+    with pytest.raises(TypeError, match=rf"index must be an integer, got {type(index).__name__}: batch\(\.\.\.\) and labels\[\.\.\.\]"):
+        load("digits").train[index]

@@ -69,7 +69,7 @@ def test_a_folder_with_something_else_and_damaged_images_are_refused(tmp_path):
     with pytest.raises(BadData, match=r"0\.png is damaged"):
         load(tmp_path)
     path.write_bytes(b"not an image")
-    with pytest.raises(BadData, match=r"0\.png cannot be read as an image"):
+    with pytest.raises(BadData, match=r"0\.png cannot be read as an image: its contents are not an image$"):
         load(tmp_path)
     with pytest.raises(BadArgument, match="unknown option 'sise'; did you mean 'size'"):
         load(f"{tmp_path},sise=3")

@@ -63,5 +63,7 @@ def test_anything_else_is_refused(given, sentence):
 def test_one_hot_rows_of_two_widths_and_too_few_labels_are_refused():
     with pytest.raises(BadData, match="one-hot rows"):
         read(np.eye(3), np.eye(4))
+    with pytest.raises(BadData, match="y holds names, but the other labels are numbers: use either in all of them"):
+        read(np.array(["cat", "dog"]), np.array([0, 1]))
     with pytest.raises(BadData, match=r"y must be a vector of 3 class numbers, got int64 of shape \[2\]"):
         recognise_labels([np.array([0, 1])], [3], names=["y"], where="f.npz")

@@ -88,6 +88,7 @@ def test_a_layout_that_is_given_is_not_guessed():
         (np.zeros((1, 2, 3, 4, 5)) + 0.5, "", "write the number of events"),
         (np.zeros((1,) * 6, np.uint8), "", r"x must be uint8 of shape \[B, C, H, W\] .*got uint8 of shape \[1, 1, 1, 1, 1, 1\]"),
         (RAW, "CHW", "'layout' must be one of BN, BHW, BCHW, BHWC, BTN, BTCHW, BTHWC, got 'CHW'"),
+        (RAW, "NHWC", "got 'NHWC'; did you mean 'BHWC', with B for the batch?"),
         (RAW, "BHW", r"layout BHW needs 3 axes, got \[3, 3, 8, 9\]"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -62,3 +63,10 @@ def test_a_move_replaces_its_target_and_a_failed_one_is_reported(tmp_path):
     with pytest.raises(BadFile, match=r"cannot write .*target: No such file or directory"):
         move_atomically(made, target)
     assert target.read_text() == "new"
+
+
+def test_a_failure_inside_the_block_names_the_file_and_not_the_temporary_one(tmp_path):
+    path = tmp_path / "net.h5"
+    with pytest.raises(BadFile, match=rf"^cannot write {path}: No space left on device$"), atomic_path(path) as outer, atomic_path(outer):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(tmp_path.iterdir()) == []

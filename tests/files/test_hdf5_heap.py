@@ -62,3 +62,12 @@ def test_another_file_and_other_widths_are_refused(path):
     path.write_bytes(b"PK" + bytes(content[2:]))
     with pytest.raises(ValueError, match="file signature not found"):
         check_heaps(path)
+
+
+def test_an_empty_file_and_a_model_are_called_by_their_name(path):
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="it is empty"):
+        check_heaps(path)
+    path.write_bytes(b"PK\x03\x04 and the rest of a model.pt")
+    with pytest.raises(ValueError, match=r"it is a zip archive, as a model\.pt is; fsnn-export makes a net\.h5"):
+        check_heaps(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import struct
 import zipfile
@@ -13,7 +14,7 @@ import torch
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files import torch_archive
-from fsnn_lava.files.torch_archive import unpack_torch_archive
+from fsnn_lava.files.torch_archive import unpack_torch_archive, write_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 
 
@@ -145,3 +146,20 @@ def test_the_library_never_calls_torch_load():
         path.name for path in folder.rglob("*.py") if re.search(r"torch\.load\(|torch\.jit\.load\(|pickle\.loads?\(", path.read_text())
     ]
     assert calls == []
+
+
+def test_a_full_disk_is_reported_by_the_name_of_the_file_and_the_old_one_stays(tmp_path, monkeypatch):
+    """torch itself ends a full disk with a RuntimeError about positions."""
+    path = tmp_path / "model.pt"
+    write_torch_archive(path, {"a": torch.arange(3)})
+    before = path.read_bytes()
+    write_torch_archive(path, {"a": torch.arange(3)})
+    assert path.read_bytes() == before  # no name of a temporary file in it
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(BadFile, match=rf"^cannot write {path}: No space left on device$"):
+        write_torch_archive(path, {"a": torch.arange(4)})
+    assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["model.pt"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from fsnn_lava.errors import BadArgument
 from fsnn_lava.verify.thresholds import Thresholds
 
 _RATE = "spikes per step"
@@ -25,12 +26,15 @@ def add_threshold_options(parser: argparse.ArgumentParser) -> None:
 
 def thresholds(args: argparse.Namespace) -> Thresholds:
     """Return the thresholds from parsed options; raise BadArgument if one is out of range."""
-    return Thresholds(
-        residual_max=args.residual_max,
-        distance_max=args.distance_max,
-        shift_max=args.shift_max,
-        contraction=args.contraction,
-        accuracy_min=args.accuracy_min,
-        agreement_min=args.agreement_min,
-        dead_max=args.dead_max,
-    )
+    try:
+        return Thresholds(
+            residual_max=args.residual_max,
+            distance_max=args.distance_max,
+            shift_max=args.shift_max,
+            contraction=args.contraction,
+            accuracy_min=args.accuracy_min,
+            agreement_min=args.agreement_min,
+            dead_max=args.dead_max,
+        )
+    except BadArgument as error:  # it begins with the name of the field
+        raise BadArgument(f"--{str(error).replace('_', '-', 1)}") from None
