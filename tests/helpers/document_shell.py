@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 LAVA = importlib.util.find_spec("lava") is not None
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`((?:fsnn-\w+|fsnn|python|make|pytest) [^`]+)`")
-SMALL = ["--set", "epochs=1", "--set", "train_samples=40", "--set", "test_samples=8"]
+SMALL = ["--set", "epochs=1", "--set", "train_samples=40", "--set", "test_samples=8", "--set", "validation=0"]
 
 # What is not run here, and why; it must still name things that exist.
 ELSEWHERE = {
