@@ -141,7 +141,7 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--batch", "-1"], "batch must be at least 1, got -1"),
         (["--no-compare", "--report", "x.html"], "remove --no-compare"),
         (["--no-compare", "--accuracy-min", "0.5"], "remove --no-compare"),
-        (["--accuracy-min", "50"], "accuracy_min must be between 0 and 1, got 50.0"),
+        (["--accuracy-min", "50"], "--accuracy-min must be between 0 and 1, got 50.0"),
         (["--detail", "-1", "--out", "x.h5"], "--detail must be at least 0, got -1"),
         (["--data", "nothing"], "unknown data set 'nothing'"),
         (["--data", "digits"], "the samples of the data set have shape"),
