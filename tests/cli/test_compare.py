@@ -173,7 +173,7 @@ def test_a_report_is_written(run_file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--accuracy-min", "90"], "accuracy_min must be between 0 and 1"),
+        (["--accuracy-min", "90"], "--accuracy-min must be between 0 and 1"),
         (["--limit", "0"], "--limit must be at least 1"),
         (["--model", "nowhere.pt"], "nowhere.pt"),
     ],
