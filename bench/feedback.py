@@ -7,11 +7,11 @@ none        the same network without its feedback
 wide        no feedback, and every layer widened by the same factor until it has at least as many parameters as the first
 
 digits means train/digits.toml; other recipes are named in the same way (cifar10-feedback is a shortened one, made for this). Trained
-networks are kept in DIR (default: runs/feedback) and not trained again. The figures are means and standard deviations over the seeds, for
-the last epoch on the test samples, so that nothing was chosen on these: accuracy; spikes and synaptic operations per sample (spikes times
-outgoing connections, including readout and feedback but not the input); the largest |f(a) - a| in the last layer after T steps (mean over
-250 samples); and the accuracy with Gaussian noise of a tenth of the range, with images shifted by one pixel to the right and down, and
-with half the steps.
+networks and their figures are kept in DIR (default: runs/feedback) and not computed again. The table gives means and standard deviations
+over the seeds, for the last epoch on the test samples, so that nothing was chosen on these: accuracy; spikes and synaptic operations per
+sample (spikes times outgoing connections, including readout and feedback but not the input); the largest |f(a) - a| in the last layer
+after T steps (mean over 250 samples); and the accuracy with Gaussian noise of a tenth of the range, with images shifted by one pixel to
+the right and down, and with half the steps.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from fsnn_lava.training.samples import load_samples
 
 RECIPES = Path(__file__).parents[1] / "train"
 VARIANTS = ("feedback", "none", "wide")
+FIGURES = "figures.json"
 NOISE = 0.1  # standard deviation as a share of the range
 COLUMNS = {
     "accuracy": "accuracy, %",
@@ -151,13 +152,23 @@ def one(recipe: Recipe, data: Dataset, folder: Path) -> FSNN:
     return FSNN.load(folder / run_folder.LAST)
 
 
+def kept_figures(recipe: Recipe, data: Dataset, folder: Path) -> dict[str, float]:
+    """Return the figures of one network, from the file in its folder if they were measured there for the same recipe."""
+    path, asked = folder / FIGURES, str(dataclasses.asdict(recipe))
+    kept = json.loads(path.read_text()) if path.is_file() else {}
+    if kept.get("recipe") != asked:
+        kept = {"recipe": asked, "figures": figures(one(recipe, data, folder), data.test)}
+        path.write_text(json.dumps(kept, indent=1))
+    found: dict[str, float] = kept["figures"]
+    return found
+
+
 def compare(name: str, recipe: Recipe, data: Dataset, out: Path, seeds: int) -> list[dict[str, Any]]:
     made = {kind: variant(recipe, kind, data) for kind in VARIANTS}
     found: dict[str, list[dict[str, float]]] = {kind: [] for kind in VARIANTS}
     for seed in range(1, seeds + 1):  # outermost, so that a run that is stopped early has all variants
         for kind in VARIANTS:
-            net = one(dataclasses.replace(made[kind], seed=seed), data, out / name / f"{kind}-{seed}")
-            found[kind].append(figures(net, data.test))
+            found[kind].append(kept_figures(dataclasses.replace(made[kind], seed=seed), data, out / name / f"{kind}-{seed}"))
     return [
         {"variant": kind, "architecture": own.architecture, "parameters": parameters(own.architecture, data), "seeds": found[kind]}
         for kind, own in made.items()

@@ -33,6 +33,7 @@ from fsnn_lava.formats.netx import read_netx, write_netx
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.quantisation import quantisation_report, quantise
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
+from fsnn_lava.report.report import write_report
 from fsnn_lava.verify import export as export_module
 from fsnn_lava.verify.comparator import Comparator
 
@@ -48,7 +49,7 @@ QUANTISE_PARTS: dict[str, list[tuple[Any, str]]] = {
     "equilibrium": [(FoldedNetwork, "solve")],
     "simulation": [(quantise, "largest_calibration_potentials")],
     "rounding": [(quantise, "round_layer"), (quantise, "round_readout")],
-    "ranges": [(quantise, "check_step")],
+    "ranges": [(quantise, "check_state_range")],
 }
 EXPORT_PARTS: dict[str, list[tuple[Any, str]]] = {
     "quantise": [(export_module, "quantise_in_full")],
@@ -56,7 +57,7 @@ EXPORT_PARTS: dict[str, list[tuple[Any, str]]] = {
     "its simulation": [(quantisation_report, "largest_calibration_potentials")],
     "emulator": [(export_module, "run")],
     "folded network": [(export_module, "_folded_run")],
-    "checks": [(export_module, "check_file"), (export_module, "check_folding")],
+    "checks": [(export_module, "check_exported_file"), (export_module, "check_exported_folding")],
 }
 Found = TypeVar("Found")
 
@@ -132,7 +133,7 @@ def measure(name: str, samples: int, only: str) -> list[dict[str, Any]]:
             clock.phase(f"comparator, {samples} images", lambda: comparator.add(result, values[:samples]))
             verdict = clock.phase("verdict", comparator.verdict)
             given = {"chip": chip, "result": result, "values": values[:samples], "model": net}
-            clock.phase("report", lambda: fl.report.write_report(Path(folder) / "report.html", verdict=verdict, **given))
+            clock.phase("report", lambda: write_report(Path(folder) / "report.html", verdict=verdict, **given))
         export = lambda: export_module.export(net, path, write=write_netx, read=read_netx, calibration=values)  # noqa: E731
         clock.phase("export with its checks", export, EXPORT_PARTS)
     return clock.rows

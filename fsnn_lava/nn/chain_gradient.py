@@ -213,6 +213,11 @@ def _each_sample(function: Callable[..., None], values: Rows, *args: Any) -> Non
 def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
     """Attach the gradient as `attach_gradient` does, for a chain of several layers on a CPU, without an autograd graph of the loop."""
     own = loop.own_current()
-    chain = linearised_chain(loop, own, rates.detach(), precision=solver.product_dtype(rates.dtype))
+    chain = linearised_chain(loop, own, rates.detach(), precision=_product_dtype(solver, rates.dtype))
     solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
     return implicit_chain_gradient(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)
+
+
+def _product_dtype(solver: Solver, dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of the products for rates of this dtype: only float32 is reduced."""
+    return torch.bfloat16 if solver.precision == "bfloat16" and dtype == torch.float32 else dtype

@@ -60,10 +60,6 @@ class Solver:
         if self.max_steps < 0:
             raise BadArgument(f"solver max_steps must be 0 (Jacobian-free) or more, got {self.max_steps}")
 
-    def product_dtype(self, dtype: torch.dtype) -> torch.dtype:
-        """Return the dtype of the products for values of this dtype: only float32 is reduced."""
-        return torch.bfloat16 if self.precision == "bfloat16" and dtype == torch.float32 else dtype
-
     def solve_affine(
         self,
         product: Map,
