@@ -55,6 +55,7 @@ TIMED_SAMPLES = 256
 ROUNDS = 7
 LEAST_TIME = 0.1  # seconds of processor time per measurement
 PANELS = tuple((over, what) for what in ("distance_rms", "accuracy") for over in ("messages", "chip_steps"))  # of the figure
+LOWEST_DRAWN = 0.02  # accuracy below the best; very short runs are worse by far
 LABELS = {
     "messages": "messages per sample",
     "chip_steps": "chip steps",
@@ -311,6 +312,9 @@ def draw(rows: list[Row], path: Path) -> None:
                 panel.plot([row[over] for row in of_it], [row[what] for row in of_it], mark, markersize=4, label=encoding)
         for panel, (over, what) in zip(panels, PANELS, strict=True):
             panel.set(xscale="log", yscale="log" if what == "distance_rms" else "linear", xlabel=LABELS[over], ylabel=LABELS[what])
+            if what == "accuracy":
+                found = [row["accuracy"] for row in rows if row["network"] == name]
+                panel.set_ylim(bottom=max(min(found), max(found) - LOWEST_DRAWN) - 0.001)
         panels[0].set_title(name)
         panels[0].legend()
     figure.savefig(path, dpi=100)

@@ -1,7 +1,7 @@
 """Make examples/models/NAME from a training run: model.pt, net.h5, and a card with figures measured on the whole test set.
 
     python examples/models/make.py NAME RUN [--recipe train/NAME.toml] [--also 8 12 16] [--steps T] [--schedule pipelined]
-                                    [--bits N] [--note "…"] [--data DIR]
+                                    [--dead-band ETA] [--bits N] [--note "…"] [--data DIR]
 
 RUN is a single model.pt, or the folder of a training run: then best.pt is used, and log.jsonl is copied to train/logs/NAME.jsonl. At the
 end, the catalogue of shipped networks is updated (make_catalogue.py). --schedule pipelined ships a network that was trained with the
@@ -17,6 +17,7 @@ import json
 import runpy
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,9 @@ def main() -> None:
     source = args.run / run_folder.BEST if args.run.is_dir() else args.run
     net = fl.FSNN.load(source)
     trained = net.schedule
-    if args.steps or args.schedule:
+    if args.steps or args.schedule or args.dead_band:
         net.steps, net.schedule = args.steps or net.steps, args.schedule or net.schedule
+        net.neuron = replace(net.neuron, dead_band=args.dead_band) if args.dead_band else net.neuron
         net.save(folder / "model.pt")
     elif source.resolve() != (folder / "model.pt").resolve():
         shutil.copyfile(source, folder / "model.pt")
@@ -107,6 +109,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--also", type=int, nargs="+", default=[], metavar="T", help="measure the accuracy with these steps too")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--schedule", choices=("sequential", "pipelined"), help="if not that of the training")
+    parser.add_argument("--dead-band", type=float, metavar="ETA", help="of a network with delta encoding, if not that of the training")
     parser.add_argument("--bits", type=int, default=8)
     parser.add_argument("--note", default="")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")

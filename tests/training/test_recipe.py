@@ -46,6 +46,7 @@ OWN = (
     "fashion-mnist-resnet",
     "mnist-certified",
     "mnist-deep",
+    "mnist-delta",
     "mnist-feedback",
     "mnist-frugal",
     "nmnist-small",
