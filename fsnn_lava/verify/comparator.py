@@ -171,7 +171,7 @@ class Comparator:
             return
         some = batch.at(rows)
         equilibria = solve_equilibria(self.rate_map, some.drive, some.rates)
-        examined = np.flatnonzero(np.isin(rows, certified_samples(self.chip, batch.steps).rows(batch.offset, batch.samples)))
+        examined = np.flatnonzero(np.isin(rows, self._certified(batch.steps).rows(batch.offset, batch.samples)))
         radii = self.certificate.add(some.at(examined), equilibria.at(examined)) if len(examined) else None
         self.contraction.add(some, equilibria, None if self.contraction.certificate.certified else radii)
         self.residual.add_equilibria(some, equilibria)
@@ -180,6 +180,11 @@ class Comparator:
             if self.float_spikes is not None:
                 self.float_spikes.add(some, exact)
             self.shift.add(some, equilibria, exact, some.drive)
+
+    def _certified(self, steps: int) -> Sampling:
+        """Return the samples to certify; if equilibria were asked for, at least one of them."""
+        sampling = certified_samples(self.chip, steps)
+        return sampling if self.equilibrium_samples is None else Sampling(max(1, sampling.first))
 
     def _solved(self, steps: int) -> Sampling:
         return solved_samples(self.chip, steps) if self.equilibrium_samples is None else Sampling(self.equilibrium_samples)

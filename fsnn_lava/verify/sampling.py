@@ -24,12 +24,16 @@ REFERENCE_SAMPLES = 64  # at most this many are computed by the reference
 REFERENCE_PASSES = 10  # per step: many small operations, and silent neurons are not skipped
 CERTIFIED_SAMPLES = 32  # at most this many are examined for a certificate
 CERTIFICATE_PASSES = 400  # around the loops, forward or back, to certify one sample
+CERTIFICATE_WORK = 5e10  # multiplications; if a certificate takes more, as in AlexNet-F, short runs have none
 PASS_OVERHEAD = 1e6  # in multiplications: the cost of the calls in a pass that solves or certifies, however small the network
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """A sampling of a run: its first samples, then one in `every`, until there are `most`. Without `every`, only the first ones."""
+    """A sampling of a run: its first samples, then one in `every`, until there are `most`. Without `every`, only the first ones.
+
+    With `first` = 0, the sample with index `every` is the first one.
+    """
 
     first: int
     every: int | None = None
@@ -40,7 +44,7 @@ class Sampling:
         numbers = np.arange(offset, offset + samples)
         chosen = numbers < self.first
         if self.every is not None:
-            chosen |= (numbers % self.every == 0) & (numbers // self.every < self.most - self.first)
+            chosen |= (numbers % self.every == 0) & (numbers > 0) & (numbers // self.every < self.most - self.first)
         return np.flatnonzero(chosen)
 
 
@@ -91,4 +95,10 @@ def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
 
 def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
     """Return the samples that are examined for a certificate by default."""
-    return affordable(chip, steps, passes=CERTIFICATE_PASSES, overhead=PASS_OVERHEAD, most=CERTIFIED_SAMPLES)
+    least = int(not takes_long_to_certify(chip))
+    return affordable(chip, steps, passes=CERTIFICATE_PASSES, overhead=PASS_OVERHEAD, least=least, most=CERTIFIED_SAMPLES)
+
+
+def takes_long_to_certify(chip: ChipNetwork) -> bool:
+    """Return whether a single certificate takes so long that a short run has none unless it is asked for."""
+    return CERTIFICATE_PASSES * multiplications_per_sample(chip) > CERTIFICATE_WORK

@@ -8,6 +8,7 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.models.find import find_model
+from fsnn_lava.verify import sampling
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.sampling import CERTIFIED_SAMPLES, certified_samples
 from tests.helpers.chip_networks import dense_network
@@ -68,6 +69,21 @@ def test_what_was_found_can_be_handed_over():
     before = one.verdict().check("certificate").numbers
     other.take_in(one.hand_over())
     assert other.verdict().check("certificate").numbers == before
+
+
+def test_a_network_that_takes_too_long_to_certify_is_certified_only_on_request(monkeypatch):
+    chip = dense_network(1, size=5, inputs=7)
+    values = np.full((2, 7), 9, np.uint8)
+    monkeypatch.setattr(sampling, "CERTIFICATE_WORK", 1.0)
+    monkeypatch.setattr(sampling, "FIRST_WORK", 1.0)
+    assert certified_samples(chip, 30).first == 0
+    assert list(sampling.Sampling(0, 3, 5).rows(0, 10)) == [3, 6, 9]
+    for asked, samples in ((None, 0), (2, 1)):
+        comparator = Comparator(chip, equilibrium_samples=asked)
+        comparator.add(simulate(chip, values), values)
+        check = comparator.verdict().check("certificate")
+        assert check.numbers.get("samples", 0) == samples
+        assert ("takes too long to certify; fsnn-compare --equilibria 1 does it" in check.summary) == (samples == 0)
 
 
 def test_large_networks_have_fewer_samples_examined_but_at_least_one():
