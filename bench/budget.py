@@ -83,6 +83,8 @@ def exports(net: fl.FSNN, tuning: Bench, max_drop: float) -> tuple[Candidate, ..
 @torch.no_grad()
 def tuning_bench(net: fl.FSNN, dataset: Dataset, samples: int) -> Bench:
     """Return held-out training images, and whether the float network classifies each correctly."""
+    if net.metrics.get("validation", 0) < samples:  # too few to choose by: use images that it was trained on
+        net.metrics.pop("validation", None)
     held = hold_out(dataset.train, net, samples=min(samples, len(dataset.train) - CALIBRATION_SAMPLES), seed=0)
     answers = [net(torch.from_numpy(held.values[s : s + 250])).argmax(1).numpy() for s in range(0, len(held.labels), 250)]
     return Bench(net, held.calibration, held.values, held.labels, np.concatenate(answers) == held.labels, load_board("oheo-gulch"))
