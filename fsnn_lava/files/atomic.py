@@ -30,7 +30,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise BadFile(f"cannot write {target}: {error.strerror or error}") from error
     except BadFile as error:  # the block may have written the file with this function too
-        raise BadFile(str(error).replace(str(temporary), str(target)).replace(str(temporary.absolute()), str(target))) from error
+        raise type(error)(str(error).replace(str(temporary), str(target)).replace(str(temporary.absolute()), str(target))) from error
     finally:
         temporary.unlink(missing_ok=True)
 
