@@ -61,7 +61,8 @@ def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return what was printed to stderr, without the progress."""
-    return [line for line in capsys.readouterr().err.splitlines() if not re.search(rf"of {SAMPLES} samples, (done|(at most )?\d+ \w+ left)$", line)]
+    progress = re.compile(rf"of {SAMPLES} samples, (done|(at most )?\d+ \w+ left)$")
+    return [line for line in capsys.readouterr().err.splitlines() if not progress.search(line)]
 
 
 def names(folder: Path) -> list[str]:
