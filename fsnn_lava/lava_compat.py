@@ -113,7 +113,7 @@ class FixingLoader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the Lava module with its fix."""
+        """Execute a module of Lava with our patch applied."""
         self._fix.execute(self._loader, module)
 
     def __getattr__(self, name: str) -> Any:

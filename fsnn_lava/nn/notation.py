@@ -65,7 +65,7 @@ class _Operation:
         common = Connection(source=source, target=target, kind="conv", dilation=self.dilation, groups=self.groups)
         if self.kind == "transposed":
             if self.dilation > 1 or self.groups > 1:
-                raise self.item.fail("a transposed convolution (u) has neither dilation (d) nor groups (g)")
+                raise self.item.fail("a transposed convolution (u) supports neither dilation (d) nor groups (g)")
             common = replace(common, kind="transposed")
         try:
             return replace(common, kernel=self.kernel, stride=self.stride, padding=self.padding)

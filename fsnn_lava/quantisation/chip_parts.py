@@ -16,7 +16,7 @@ from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer
 
 
 def chip_layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: Literal["subtract", "zero"]) -> Layer:
-    """Return a layer of a ChipNetwork; BadNetwork if its bias or threshold exceeds the chip's range."""
+    """Return a layer of a ChipNetwork; raise BadNetwork if its bias or threshold is outside the chip's range."""
     largest = int(np.abs(rounded.bias).max(initial=0))
     if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
         raise BadNetwork(

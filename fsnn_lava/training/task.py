@@ -54,7 +54,7 @@ class Classes(Task):
 
 @dataclass(frozen=True)
 class MultiLabel(Task):
-    """Each output is a separate label, present above 0: binary cross-entropy; the score is the share of correct labels."""
+    """Each output is a label of its own, present if above 0; the loss is binary cross-entropy, the score the share of correct labels."""
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the binary cross-entropy, the mean over the labels."""

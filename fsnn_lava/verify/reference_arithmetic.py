@@ -78,7 +78,7 @@ def reference_host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints
 
 
 def reference_shift(total: Ints, bits: int) -> Ints:
-    """Compute total * 2**bits plainly, rounded down."""
+    """Compute total * 2**bits directly, rounding down."""
     return total * 2**bits if bits >= 0 else total // 2**-bits
 
 

@@ -122,7 +122,7 @@ def _synapse_table(
 
 
 def _full_current(patch: Patches, source: tuple[int, ...], target: tuple[int, ...], dtype: type[np.signedinteger[Any]]) -> tuple[Sums, int]:
-    """Return what every target receives if all sources fire at once, [target size], channels last, and the operations that this takes."""
+    """Return what every target receives if all sources fire at once, [target size], channels last, and how many operations this takes."""
     total: Sums = np.zeros(math.prod(target), dtype)
     sources = np.arange(math.prod(source), dtype=np.int32)
     return total, scatter(total, patch.blocks, sources, np.zeros(0, np.uint8), scatter_form(patch), patch.row_spans, patch.column_spans)

@@ -34,7 +34,7 @@ def missing_lava_requirements() -> tuple[str, ...]:
 
 
 def missing_machine_requirements() -> tuple[str, ...]:
-    """Return the missing requirements of Lava that cannot be installed: a supported Python, and Linux."""
+    """Return Lava's unmet requirements that pip cannot install: a supported Python, and Linux."""
     lacking = []
     version, (oldest, newest) = sys.version_info[:2], PYTHONS
     if not oldest <= version <= newest:

@@ -74,7 +74,7 @@ class AccuracyCheck(MergedFindings):
     def _add_errors(
         self, batch: Batch, answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None, margins: NDArray[np.float64]
     ) -> None:
-        """List the samples that are answered wrongly, or differently from the float network."""
+        """List the samples that are misclassified, or classified differently from the float network."""
         labels = np.full(len(answers), -1) if batch.labels is None else batch.labels
         others = np.full(len(answers), -1) if float_answers is None else float_answers
         listed = ((labels >= 0) & (answers != labels)) | ((others >= 0) & (answers != others))
