@@ -1,6 +1,7 @@
 """A search: the same trials in turn, in processes, and after an interruption."""
 
 import multiprocessing
+import time
 
 import pytest
 
@@ -18,7 +19,10 @@ def test_in_processes_it_finds_what_it_finds_in_turn(tmp_path):
     assert [trial.candidate for trial in in_turn] == list(WANTED)
     assert said == [(n, len(WANTED)) for n in range(len(WANTED) + 1)]
     assert search(bench, WANTED, TuningJournal(tmp_path / "b", {}), processes=2) == in_turn
-    assert [child for child in multiprocessing.active_children() if child not in others] == []
+    deadline = time.monotonic() + 30
+    while left := [child for child in multiprocessing.active_children() if child not in others]:
+        assert time.monotonic() < deadline, left  # a thread of the pool may be the one that waits for them
+        time.sleep(0.05)
 
 
 def test_an_interrupted_search_continues_with_what_is_left(tmp_path):
