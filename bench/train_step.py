@@ -13,10 +13,11 @@ An iteration consists of forward pass, loss, gradient and optimiser step. Millis
 peak minus the idle process, each measured in a new process whose allocator returns every tensor immediately
 (MALLOC_MMAP_THRESHOLD_), so that the figure does not depend on what was freed before.
 
---deep instead measures AlexNet-F with inputs in the shape of CIFAR-10 (batch 16, T = 30): ours with GMRES to 1e-2 and the products of the
-backward pass in bfloat16; full, the same in full precision, with GMRES to 2e-2; dense, the latter with dense products in every step of the
-simulation; and the reference. It also gives the distance of both gradients from that of the same system solved to 1e-6 in full precision,
-and our memory at T = 30 and T = 100. train_profile.py shows where the time goes, and how close that is to what the machine can do.
+--deep instead measures AlexNet-F with inputs in the shape of CIFAR-10 (batch 16, T = 30): ours with GMRES to 1.5e-2 and the products of
+the backward pass in bfloat16; full, the same in full precision, with GMRES to 2e-2; dense, the latter with dense products in every step
+of the simulation; and the reference. It also gives the distance of both gradients from that of the same system solved to 1e-6 in full
+precision, and our memory at T = 30 and T = 100. train_profile.py shows where the time goes, and how close that is to what the machine
+can do.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from fsnn_lava.training.descent import descend
 ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
 CASES = [("400 (F400)", 5), ("400 (F400)", 30), ("400 (F400)", 100), ("64C5s (F64C5)", 30)]
 BATCH, DEEP_BATCH = 128, 16
-DEEP_SOLVER = fl.Solver(tol=1e-2, precision="bfloat16")
+DEEP_SOLVER = fl.Solver(tol=1.5e-2, precision="bfloat16")
 FULL_SOLVER = fl.Solver(tol=2e-2)  # one product around the loop less than with 1e-2; the error of the gradient that this causes is printed
 NEEDED = ("scipy", "termcolor")  # needed by the reference besides torch and numpy
 Iteration = Callable[[torch.Tensor, torch.Tensor], None]

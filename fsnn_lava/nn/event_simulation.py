@@ -55,8 +55,7 @@ class EventRun:
         self.layout, self.neuron, self.steps = event_layout(dynamics), dynamics.neuron, steps
         layout, samples, like = self.layout, dynamics.samples, dynamics.values
         self.vths = np.array(dynamics.vths, dtype=np.float32)
-        weights = [connection.ordered(wire.current.weight) for connection, wire in zip(layout.connections, dynamics.wires, strict=True)]
-        self.weight = _concatenated(weights, 0).contiguous() if weights else like.new_zeros(0)
+        self.weight = self._weights(dynamics.wires, like=like)
         self.mask = self._masks(dynamics.wires, like=like)
         self.constant = self._constants(dynamics.wires, like=like)
         self.drive = self._drives(dynamics, steps)
@@ -66,6 +65,14 @@ class EventRun:
         ring = returned and len(layout.shapes) == len(dynamics.wires) == 1 and not dynamics.sequence
         self.returned = like.new_empty(samples, total if ring else 0)
         self.spikes = np.empty((samples, len(layout.shapes)), dtype=np.int64)
+
+    def _weights(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
+        """Return the weights of all wires in the order of use, flattened."""
+        numbers = [connection.stored_weights for connection in self.layout.connections]
+        out = like.new_empty(sum(numbers))
+        for connection, wire, own in zip(self.layout.connections, wires, out.split(numbers), strict=True):
+            connection.write_ordered(wire.current.weight, own)
+        return out
 
     def _masks(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
         """Return the dropout masks, [B, targets of all wires], or [B, 0] if there is no dropout."""

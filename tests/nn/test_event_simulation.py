@@ -117,7 +117,7 @@ def test_the_choice_depends_on_this_batch_alone(dense_samples):
     assert all(torch.equal(a, b) for a, b in zip(alone.potentials, after.potentials, strict=True))
 
 
-@pytest.mark.parametrize(("samples", "dense"), [(20, [4]), (16, [])])
+@pytest.mark.parametrize(("samples", "dense"), [(20, [16]), (4, [])])
 def test_many_weights_are_not_read_for_a_single_sample(samples, dense, dense_samples):
     torch.manual_seed(0)
     net = fl.FSNN("64C3s-512C3 (F64C3)", input_shape=(1, 4, 4), classes=3, vth=1.0).eval()
