@@ -54,11 +54,12 @@ def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Ge
             yield future.result()
     except BrokenProcessPool as error:
         raise BackendFailed("a process of the search died (out of memory?); continue with --resume and fewer --processes") from error
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    except BaseException:  # also if the generator is closed early: do not wait for the trials under way
         for child in (one for one in multiprocessing.active_children() if one not in others):
             child.terminate()
-            child.join()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _start(bench: Bench) -> None:

@@ -2,9 +2,10 @@
 
 python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them during a write
 
-The process is warm (everything imported and compiled) and is forked for every kill. The child tells its parent each time it opens a
-temporary file; the parent picks one of these moments, waits a random part of the time a write takes, and kills. What the child leaves
-shows whether that was during a write: the temporary file is still there.
+The process is warm (everything imported and compiled) and is forked for every kill. The child tells its parent when it has reached one
+of its writes, chosen at random. In two of three kills it then waits there to be killed, once with a new temporary file, once with a
+complete one that is about to be renamed; in the third it goes on, and the parent waits a random part of the time a write takes. What the
+child leaves shows whether the kill came during a write: the temporary file is still there.
 """
 
 from __future__ import annotations
@@ -36,15 +37,18 @@ from tests.helpers.chip_networks import conv_network
 from tests.torture.originals import ROOT
 
 PATIENCE = 300.0  # seconds that a child may take before its first write
+PLACES = ("made", "complete", None)  # where in a write the child waits to be killed; None: it does not wait
 
 
 @dataclass
 class Killer:
-    """Kills at chosen moments; keeps count, and how long to wait so that about half of the kills hit a write."""
+    """Kills at chosen moments; keeps count, and how long to wait so that about half of the kills of a child that goes on hit a write."""
 
     folder: Path
     random: Random
+    tries: int = 0
     kills: int = 0
+    held: int = 0  # the child waited in the middle of a write
     inside: int = 0  # a temporary file was left: the kill came between its making and its renaming
     finished: int = 0  # the child was done before the kill
     window: float = 0.01
@@ -53,14 +57,16 @@ class Killer:
     def kill(self, action: Callable[[], object], *, latest: int) -> bool:
         """Run `action` in a child and kill it at one of its first `latest` writes; whether it was killed before its end."""
         reader, writer = os.pipe()
+        place = PLACES[self.tries % len(PLACES)]
+        self.tries += 1
         child = os.fork()
         if child == 0:
-            _perform(action, writer, self.random.randint(1, latest))
+            _perform(action, writer, self.random.randint(1, latest), place)
         os.close(writer)
         self.random.random()  # the child drew from a copy of the generator: move on
         ready, _, _ = select.select([reader], [], [], PATIENCE)
         began = bool(ready) and os.read(reader, 1) == b"w"
-        if began:
+        if began and place is None:
             time.sleep(self.random.uniform(0, self.window))
         os.kill(child, signal.SIGKILL)
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -71,33 +77,44 @@ class Killer:
             self.files.add("batches" if name[0].isdigit() else name)
             path.unlink()
         self.kills += killed
+        self.held += began and place is not None
         self.inside += bool(left)
         self.finished += not killed
-        if began:
+        if began and place is None:
             self.window = min(2.0, max(0.0005, self.window * (1.2 if left else 0.8)))
         return killed
 
     def count(self) -> dict[str, Any]:
-        return {"kills": self.kills, "during a write": self.inside, "files": sorted(self.files)}
+        return {"kills": self.kills, "held": self.held, "during a write": self.inside, "files": sorted(self.files)}
 
 
-def _perform(action: Callable[[], object], writer: int, moment: int) -> None:
-    """In the child: tell the parent when the write number `moment` begins."""
+def _perform(action: Callable[[], object], writer: int, moment: int, place: str | None = None) -> None:
+    """In the child: tell the parent at the write number `moment`, and wait in it if there is a `place`."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    make, writes, parent = tempfile.mkstemp, 0, os.getppid()
+    make, rename, writes, parent = tempfile.mkstemp, os.replace, 0, os.getppid()
+
+    def tell() -> None:
+        os.write(writer, b"w")
+        while place is not None and os.getppid() == parent:
+            time.sleep(0.01)
 
     def noticed(*arguments: Any, **options: Any) -> Any:
         nonlocal writes
         if os.getppid() != parent:  # it was ended itself: nobody is left to kill us
             os._exit(0)
         made, writes = make(*arguments, **options), writes + 1
-        if writes == moment:
-            os.write(writer, b"w")
+        if writes == moment and place != "complete":
+            tell()
         return made
 
-    tempfile.mkstemp = noticed
+    def renamed(*arguments: Any, **options: Any) -> None:
+        if writes >= moment and place == "complete":
+            tell()
+        rename(*arguments, **options)
+
+    tempfile.mkstemp, os.replace = noticed, renamed
     try:
         action()
     finally:

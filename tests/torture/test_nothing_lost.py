@@ -31,7 +31,8 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one():
         **dict.fromkeys(("write net.h5", "write model.pt"), WRITES),
         **dict.fromkeys(("fsnn-export", "fsnn-run", "fsnn-train"), COMMANDS),
     }
-    assert sum(found["during a write"] for found in counts.values()) > 0  # the kills do hit; how many depends on the machine
+    assert all(found["during a write"] >= found["held"] for found in counts.values())
+    assert sum(found["held"] for found in counts.values()) > WRITES  # of two kinds of writes, each at most two thirds
 
 
 def command(*arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:

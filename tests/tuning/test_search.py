@@ -1,7 +1,6 @@
 """A search: the same trials in turn, in processes, and after an interruption."""
 
 import multiprocessing
-import time
 
 import pytest
 
@@ -19,10 +18,18 @@ def test_in_processes_it_finds_what_it_finds_in_turn(tmp_path):
     assert [trial.candidate for trial in in_turn] == list(WANTED)
     assert said == [(n, len(WANTED)) for n in range(len(WANTED) + 1)]
     assert search(bench, WANTED, TuningJournal(tmp_path / "b", {}), processes=2) == in_turn
-    deadline = time.monotonic() + 30
-    while left := [child for child in multiprocessing.active_children() if child not in others]:
-        assert time.monotonic() < deadline, left  # a thread of the pool may be the one that waits for them
-        time.sleep(0.05)
+    assert [child for child in multiprocessing.active_children() if child not in others] == []
+
+
+def test_an_interrupt_ends_the_processes_at_once(tmp_path):
+    def interrupt(done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    others = multiprocessing.active_children()
+    with pytest.raises(KeyboardInterrupt):
+        search(make_bench(60), WANTED, TuningJournal(tmp_path / "a", {}), processes=2, progress=interrupt)
+    assert [child for child in multiprocessing.active_children() if child not in others] == []
 
 
 def test_an_interrupted_search_continues_with_what_is_left(tmp_path):
