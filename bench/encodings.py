@@ -6,10 +6,11 @@ Rate coding runs for the number of steps in its recipe. Dead band and steps for 
 that lose at most 0.1 points to rate coding on these images, without a clip, "fewest" sends the fewest messages, and "closest" the fewest
 among those whose rates, in root mean square, are no further from a* than with rate coding. A network that was fine-tuned for delta
 encoding ("delta, trained") has its own dead band and steps, and is compared with rate coding of the network that it was fine-tuned from.
-Test images are used only for the rows that are printed. A static input counts once in both encodings. A network of N layers takes T + N - 1
-chip steps. Times are processor times of the emulator on one thread, medians of interleaved runs. `--curve` adds rows for several dead
-bands and numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` instead prints what the "closest" network does with
-Lava's own sigma-delta neurons (--graph stock) on a few test samples, as computed by the comparator's reference.
+Test images are used only for the rows that are printed. With event input, a run takes as many steps as there are frames. A static input
+counts once in both encodings. A network of N layers takes T + N - 1 chip steps. Times are processor times of the emulator on one thread,
+medians of interleaved runs. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws (docs/encodings.md).
+`--stock` instead prints what the "closest" network does with Lava's own sigma-delta neurons (--graph stock) on a few test samples, as
+computed by the comparator's reference.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.data import load
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.running.evaluation import fit_evaluation_samples
 from fsnn_lava.running.run import run_batches
 from fsnn_lava.tuning.held_out import hold_out
 from fsnn_lava.verify.message_reference import MessageReference
@@ -44,6 +46,10 @@ NETWORKS = {  # data set, training images to choose on, samples for which a* is 
     "mnist": ("mnist", 10000, 100),
     "fashion-mnist-if": ("fashion-mnist", 5000, 200),
     "fashion-mnist-lif": ("fashion-mnist", 5000, 200),
+    "fashion-mnist-recurrent": ("fashion-mnist", 1000, 100),
+    "fashion-mnist-resnet": ("fashion-mnist", 1000, 50),
+    "mnist-deep": ("mnist", 1000, 20),
+    "nmnist-small": ("nmnist", 500, 20),
     "cifar10": ("cifar10", 500, 20),
 }
 BANDS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25)  # spikes per step, to choose from
@@ -95,18 +101,22 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     number = min(args.limit or len(dataset.test), len(dataset.test))
     test = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
     rate = fl.quantise(net, calibration=held.calibration)
-    delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
-    chosen = choose(rate, delta, held.values, held.labels, solved)
+    test = fit_evaluation_samples(rate, test[0], steps=rate.steps), test[1]
+    values = fit_evaluation_samples(rate, held.values, steps=rate.steps)
+    fixed = rate.input.kind == "events"  # a run takes as many steps as there are frames
+    delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=rate.steps if fixed else 1, calibration=held.calibration)
+    chosen = choose(rate, delta, values, held.labels, solved)
     chips = {f"delta, {which}": with_band(delta, band, steps) for which, (band, steps) in chosen.items()}
     if args.curve:
         band, steps = chosen["closest"]
         chips |= {f"delta, {other:g}": with_band(delta, other, steps) for other in BANDS}
-        chips |= {f"delta, T = {other}": with_band(delta, band, other) for other in range(1, steps + FURTHER_STEPS[-1])}
+        lengths = range(0) if fixed else range(1, steps + FURTHER_STEPS[-1])
+        chips |= {f"delta, T = {other}": with_band(delta, band, other) for other in lengths}
     exact = {"rate": equilibrium(rate, test[0][:solved]), "delta": equilibrium(delta, test[0][:solved])}
     base = {"network": name, "encoding": "rate", **describe(rate, *test, exact["rate"])}
     rows = [base]
     if args.curve:
-        others = [max(1, round(share * rate.steps)) for share in STEP_SHARES]
+        others = [] if fixed else [max(1, round(share * rate.steps)) for share in STEP_SHARES]
         rows += [{"network": name, "encoding": "rate", **describe(replace(rate, steps=t), *test, exact["rate"])} for t in others]
     trained = MODELS / TRAINED.get(name, name) / "model.pt"
     if name in TRAINED and not trained.exists():
@@ -181,7 +191,7 @@ def every_length(
     delta: fl.ChipNetwork, band: float, least: int, values: NDArray[np.uint8], labels: NDArray[np.int64], exact: Rates
 ) -> list[Trial]:
     """Try every number of steps with one dead band, in one run: a shorter run is the beginning of a longer one."""
-    lengths = [least + more for more in FURTHER_STEPS]
+    lengths = [delta.steps] if delta.input.kind == "events" else [least + more for more in FURTHER_STEPS]
     chip = with_band(delta, band, lengths[-1])
     messages, right, squares, clips = np.zeros(len(lengths)), np.zeros(len(lengths)), np.zeros(len(lengths)), 0
     for start in range(0, len(values), BATCH):
@@ -242,7 +252,7 @@ def describe(chip: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np
     rates = fl.run(chip, values[: len(exact[0])]).rates
     gaps = [np.abs(rate - star) for rate, star in zip(rates, exact, strict=True)]
     delta = chip.delta is not None
-    static = 0.0 if delta else (chip.steps - 1) * static_operations(chip, values)
+    static = 0.0 if delta or chip.input.kind == "events" else (chip.steps - 1) * static_operations(chip, values)
     return {
         "dead_bands": None if chip.delta is None else chip.delta.shares(),
         "samples": len(values),
@@ -274,10 +284,11 @@ def summary(result: fl.Result) -> Row:
 
 def static_operations(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
     """Return the synaptic operations per sample for the static input, which rate coding's result counts in every step."""
-    synapse = next(s for s in chip.synapses if s.source == "input")
-    fan = compiled_synapse(synapse, chip.input.shape, chip.layer(synapse.target).shape).fan_out
-    nonzero = (values != 0).sum(axis=0).astype(np.float64)
-    return float((nonzero.sum(axis=0) * fan).sum() if fan.size > 1 else nonzero.sum() * fan.reshape(-1)[0]) / len(values)
+    nonzero, total = (values != 0).sum(axis=0).astype(np.float64), 0.0
+    for synapse in (one for one in chip.synapses if one.source == "input"):
+        fan = compiled_synapse(synapse, chip.input.shape, chip.layer(synapse.target).shape).fan_out
+        total += (nonzero.sum(axis=0) * fan).sum() if fan.size > 1 else nonzero.sum() * fan.reshape(-1)[0]
+    return total / len(values)
 
 
 def time_ratio(rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
