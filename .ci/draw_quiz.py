@@ -55,9 +55,9 @@ def sentences() -> list[str]:
 def prose(markdown: str) -> Iterator[str]:
     """Yield the sentences of paragraphs and list items; tables, code and headings are left out."""
     plain = re.sub(r"^```.*?^```", "", markdown, flags=re.MULTILINE | re.DOTALL)
-    for line in plain.splitlines():
-        if not re.match(r"\s*(\||#|<|!|    )", line):
-            yield from re.split(r"(?<=[.!?]) (?=[A-Z])", line.strip().removeprefix("- "))
+    prose_lines = ("" if re.match(r"\s*(\||#|<|!|    )", line) else line.strip() for line in plain.splitlines())
+    for paragraph in re.split(r"\n\n+|\n(?=- )", "\n".join(prose_lines)):
+        yield from re.split(r"(?<=[.!?]) (?=[A-Z])", paragraph.strip().removeprefix("- ").replace("\n", " "))
 
 
 def message(node: ast.Constant | ast.JoinedStr) -> str:
