@@ -183,7 +183,7 @@ def _decay_traces(traces: Any, leak: float, spikes: Any) -> None:
 
 @compiled
 def to_network_order(source: Any, order: Any, target: Any) -> None:
-    """Copy `source` to `target`, from the order of an integer run to the network's own."""
+    """Copy `source`, which is in the order of an integer run, to `target` in the network's own order."""
     for i in range(len(source)):
         target[order[i]] = source[i]
 

@@ -34,7 +34,7 @@ def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     if not 0 < size <= BYTES_MAX:
-        raise BadData(f"{path} must have between 1 and {BYTES_MAX} bytes, got {size}")
+        raise BadData(f"{path} must be 1 to {BYTES_MAX} bytes long, got {size}")
     events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else _decode(path)
     if not len(events):
         raise BadData(f"{path} contains no events")

@@ -24,7 +24,7 @@ NORMS: tuple[NormKind, ...] = get_args(NormKind)
 
 
 def _nothing_else() -> float:
-    """Return the gain of the rest of the loop for norms that do not limit it."""
+    """Return the gain of the rest of the loop, 1, for norms that do not include it."""
     return 1.0
 
 

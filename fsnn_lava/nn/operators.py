@@ -163,7 +163,7 @@ class Convolution(Operator):
         return max(convolution_operator_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
-        """Return the operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
+        """Return the operator that also averages its output over size x size windows: kernel k + s (size - 1), stride s size, undilated."""
         more = [s * (size - 1) for s in self.stride]
         kernel, stride = (self.extent[0] + more[0], self.extent[1] + more[1]), (self.stride[0] * size, self.stride[1] * size)
         return replace(self, kernel=kernel, stride=stride, dilation=(1, 1))

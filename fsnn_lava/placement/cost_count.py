@@ -1,4 +1,4 @@
-"""The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
+"""The work that a sample takes on the chip, counted from the messages of a run on any backend, with any graph.
 
 With rate coding, the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operations; the readout
 may be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). With delta encoding, messages

@@ -144,7 +144,7 @@ def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
 
 
 def print_keys(table: Any) -> str:
-    """Return the keys of a dataclass as TOML that reads back to an equal one; tables that are None are left out."""
+    """Return the keys of a dataclass as TOML that parses back to an equal instance; tables that are None are left out."""
     return tomli_w.dumps(_toml_values(table))
 
 

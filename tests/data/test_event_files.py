@@ -50,7 +50,7 @@ def test_damaged_and_empty_files_are_refused(tmp_path):
     for ending in ENDINGS:
         path = tmp_path / f"a{ending}"
         path.write_bytes(b"")
-        with pytest.raises(BadData, match="must have between 1 and"):
+        with pytest.raises(BadData, match="must be 1 to"):
             read_event_file(path)
         path.write_bytes(b"% evt 3.0\n% end\n" if ending == ".raw" else b"something else")
         with pytest.raises(BadData, match=r"contains no events|is damaged or not a recording"):

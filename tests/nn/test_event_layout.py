@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from fsnn_lava.compiled.patches import WIDEST
 from fsnn_lava.nn.event_layout import CONVOLVED_TOGETHER, TOGETHER, ConnectionLayout, NetworkLayout, WireShape
 from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 
@@ -30,3 +31,13 @@ def test_samples_are_stepped_together_where_the_weights_are_many():
     dense = Dense(in_shape=(4,), channels=3)
     found = [NetworkLayout((one.in_shape, one.out_shape), [WireShape(0, 1, 0, one)], (True, False)) for one in (small, large, dense)]
     assert [(layout.together, layout.in_blocks) for layout in found] == [(1, False), (CONVOLVED_TOGETHER, False), (TOGETHER, True)]
+
+
+@pytest.mark.parametrize("kind", ["conv", "transposed"])
+def test_more_channels_than_fit_one_block_follow_in_the_next(kind):
+    made = {"in_shape": (3, 4, 4), "channels": WIDEST + 6, "kernel": (3, 3), "padding": (1, 1)}
+    operator = Convolution(**made) if kind == "conv" else TransposedConvolution(**made, stride=(2, 2), output_padding=(1, 1))
+    weight = torch.randn(operator.weight_shape)
+    layout = ConnectionLayout(operator)
+    by_tap = weight.permute(2, 3, 1, 0)[[2, 1, 0]][:, [2, 1, 0]] if kind == "conv" else weight.permute(2, 3, 0, 1)
+    assert torch.equal(layout.ordered(weight), torch.cat([by_tap[..., :WIDEST].flatten(), by_tap[..., WIDEST:].flatten()]))
