@@ -48,35 +48,47 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
     together, depth = channels // groups, form[TARGET_CHANNELS] // groups
     down, right = form[ROW_STEP] * form[TARGET_WIDTH] * form[TARGET_CHANNELS], form[COLUMN_STEP] * form[TARGET_CHANNELS]
     operations, first, number = 0, np.int64(0), len(indices)
+    y, below = np.int64(0), np.int64(width)  # the position's row, and where the next one begins: counted, because a division is slow
     while first < number:
         run = indices[first] // together
-        end = first + 1
-        while end < number and indices[end] < (run + 1) * together:
+        end, behind = first + 1, (run + 1) * together
+        while end < number and indices[end] < behind:
             end += 1
-        place, group = run // groups, run % groups
-        y, x = place // width, place % width
-        into = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
+        place, group = run, np.int64(0)
+        if groups > 1:
+            place = run // groups
+            group = run - place * groups
+        while place >= below:
+            y += 1
+            below += width
+        x = place - (below - width)
+        rows, columns = row_spans[y, 2], column_spans[x, 2]
+        here = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
         if form[FUSED]:
             # the indices already include position * channels
-            start = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
-            for i in range(row_spans[y, 2]):
-                here, there = into + i * down, start + i * channels * taps * depth
-                _add(target, here, weight, there, indices, amounts, first, end, taps * depth, column_spans[x, 2] * depth)
+            there = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
+            for _ in range(rows):
+                _add(target, here, weight, there, indices, amounts, first, end, taps * depth, columns * depth)
+                here += down
+                there += channels * taps * depth
         else:
             tap = np.int64(row_spans[y, 1] * taps + column_spans[x, 1] - place) * channels
             for k in range(0, depth, WIDEST):
                 block = min(WIDEST, depth - k)
                 start = k * form[ROW_TAPS] * taps * channels + tap * block
-                for i in range(row_spans[y, 2]):
-                    here, there = into + i * down + k, start + i * taps * channels * block
-                    for _ in range(column_spans[x, 2]):
+                into = here + k
+                for _ in range(rows):
+                    at, there = into, start
+                    for _ in range(columns):
                         if block == WIDEST and len(amounts) == 0:
-                            add_64(target, here, weight, there, indices, first, end, block)
+                            add_64(target, at, weight, there, indices, first, end, block)
                         else:
-                            _add(target, here, weight, there, indices, amounts, first, end, block, block)
-                        here += right
+                            _add(target, at, weight, there, indices, amounts, first, end, block, block)
+                        at += right
                         there += channels * block
-        operations += row_spans[y, 2] * column_spans[x, 2] * (end - first) * depth
+                    into += down
+                    start += taps * channels * block
+        operations += rows * columns * (end - first) * depth
         first = end
     return operations
 
