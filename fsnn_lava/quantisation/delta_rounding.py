@@ -115,11 +115,15 @@ def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], roun
 
 
 def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], rates: NDArray[np.float64], *, bits: int) -> Readout:
-    """Round the readout with exponent 0, to the clipping range whose logits are closest to the float ones on calibration data."""
+    """Round the readout with exponent 0, to the clipping range whose logits are closest to the float ones on calibration data.
+
+    Its unit is no finer than lets HEADROOM times these logits fit the state with RATE_BITS_GOOD.
+    """
     top, wanted = largest_integer(bits), rates @ weight.T + bias
+    finest = HEADROOM * float(np.abs(wanted).max(initial=0.0)) * 2.0**RATE_BITS_GOOD / limits.STATE_MAX
     best: tuple[float, Readout] | None = None
     for share in SHARES:
-        unit = share * float(np.abs(weight).max()) / top or 1.0
+        unit = max(share * float(np.abs(weight).max()) / top, finest) or 1.0
         integers = np.clip(np.rint(weight / unit), -top, top)
         rounded_bias = np.rint(bias / unit)
         error = float(np.mean(((rates @ integers.T + rounded_bias) * unit - wanted) ** 2))
@@ -128,3 +132,10 @@ def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], 
     if best is None:
         raise AssertionError("SHARES must not be empty")
     return best[1]
+
+
+def delta_readout_rate_bits(readout: Readout, rates: NDArray[np.float64]) -> int:
+    """Return the largest q, at least RATE_BITS_GOOD, for which HEADROOM times the logits of the calibration data fit the state."""
+    largest = float(np.abs(rates @ readout.weight.T.astype(np.float64) + readout.bias).max(initial=0.0))
+    fitting = floor(log2(limits.STATE_MAX / (HEADROOM * largest))) if largest > 0 else RATE_BITS_WANTED
+    return max(RATE_BITS_GOOD, fitting)

@@ -25,7 +25,7 @@ from fsnn_lava.quantisation.calibration import (
 )
 from fsnn_lava.quantisation.chip_parts import chip_host_drive, chip_layer, chip_synapses
 from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, rate_coding_error
-from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
+from fsnn_lava.quantisation.delta_rounding import delta_readout_rate_bits, round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork, in_spikes
 from fsnn_lava.quantisation.layer_problem import LayerProblem
@@ -260,6 +260,7 @@ def _round_network(
         readout = round_readout(*exact, bits=bits, decay=decay, weight_sum=folded.neuron.weight_sum(folded.steps))
     else:
         readout = round_delta_readout(*exact, bits=bits)
+        rate_bits = min(rate_bits, delta_readout_rate_bits(readout, exact[2]))
     norm = folded.normalisation
     return ChipNetwork(
         input=Input(kind=kind, shape=folded.input_shape, divisor=norm.divisor, mean=norm.mean, std=norm.std),

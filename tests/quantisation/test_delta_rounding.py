@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,8 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.limits import STATE_MAX
+from fsnn_lava.quantisation.delta_rounding import RATE_BITS_GOOD, RATE_BITS_WANTED, delta_readout_rate_bits, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.running.run import run
@@ -107,3 +111,29 @@ def test_sums_of_the_calibration_data_have_twice_the_room():
 def test_options_that_do_not_go_together_are_refused(options, sentence):
     with pytest.raises(BadArgument, match=sentence):
         fl.quantise(network("5 (F5)"), **options)
+
+
+@pytest.mark.parametrize("neurons", [10, 300, 2000])
+def test_the_logits_of_the_calibration_data_fit_the_state_twice(neurons):
+    draw = np.random.default_rng(0)
+    weight, rates = draw.uniform(0.2, 1.0, (3, neurons)), draw.uniform(0.0, 1.0, (5, neurons))
+    readout = round_delta_readout(weight, np.ones(3), rates, bits=8)
+    logits = rates @ readout.weight.T + readout.bias
+    bits = delta_readout_rate_bits(readout, rates)
+    assert bits >= RATE_BITS_GOOD
+    assert 1.98 * np.abs(logits).max() * 2.0**bits <= STATE_MAX < 4 * np.abs(logits).max() * 2.0**bits
+    assert logits * readout.scale == pytest.approx(rates @ weight.T + 1, rel=0.02)
+
+
+def test_a_large_readout_takes_bits_from_the_messages():
+    torch.manual_seed(1)
+    net = fl.FSNN("2C3 (F2C3)", input_shape=(1, 24, 24), classes=3, vth=1.5).eval()
+    with torch.no_grad():
+        net.stages[0].norm.bias.fill_(0.9)
+        net.readout.weight.abs_()
+    values = np.random.default_rng(3).integers(0, 256, (8, 1, 24, 24), dtype=np.uint8)
+    chip = fl.quantise(net, encoding="delta", dead_band=0.1, calibration=values)
+    assert chip.delta is not None and chip.delta.rate_bits < RATE_BITS_WANTED
+    assert run(chip, values).clip_count.sum() == 0
+    finer = replace(chip, delta=replace(chip.delta, rate_bits=RATE_BITS_WANTED, dead_bands=(102,)))
+    assert run(finer, values).clip_count[:, -1].sum() > 0
