@@ -32,12 +32,12 @@ import fsnn_lava as fl
 from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.compiled.threads import set_thread_count
-from fsnn_lava.data import load
+from fsnn_lava.data import Dataset, load
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.running.evaluation import fit_evaluation_samples
 from fsnn_lava.running.run import run_batches
-from fsnn_lava.tuning.held_out import hold_out
+from fsnn_lava.tuning.held_out import CALIBRATION_SAMPLES, HeldOut, hold_out
 from fsnn_lava.verify.message_reference import MessageReference
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
@@ -46,6 +46,8 @@ NETWORKS = {  # data set, training images to choose on, samples for which a* is 
     "mnist": ("mnist", 10000, 100),
     "fashion-mnist-if": ("fashion-mnist", 5000, 200),
     "fashion-mnist-lif": ("fashion-mnist", 5000, 200),
+    "mnist-frugal": ("mnist", 5000, 100),
+    "fashion-mnist-frugal": ("fashion-mnist", 5000, 200),
     "fashion-mnist-recurrent": ("fashion-mnist", 1000, 100),
     "fashion-mnist-resnet": ("fashion-mnist", 1000, 50),
     "mnist-deep": ("mnist", 1000, 20),
@@ -85,7 +87,8 @@ def main() -> int:
     args = parser.parse_args()
     set_thread_count(1)
     if args.stock:
-        print(json.dumps([stock(name, args) for name in args.networks], indent=1))
+        images = [name for name in args.networks if NETWORKS[name][0] != "nmnist"]  # the stock graph has no event input
+        print(json.dumps([stock(name, args) for name in images], indent=1))
         return 0
     found = [row for name in args.networks for row in measure(name, args)]
     if args.figure is not None:
@@ -97,7 +100,7 @@ def main() -> int:
 def measure(name: str, args: argparse.Namespace) -> list[Row]:
     data, samples, solved = NETWORKS[name]
     net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
-    held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
+    held = held_out_samples(dataset, net, args.samples or samples)
     number = min(args.limit or len(dataset.test), len(dataset.test))
     test = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
     rate = fl.quantise(net, calibration=held.calibration)
@@ -138,7 +141,7 @@ def stock(name: str, args: argparse.Namespace) -> Row:
     """Return how messages, rates and answers change with Lava's own neurons, on the samples whose a* is solved in `measure`."""
     data, samples, solved = NETWORKS[name]
     net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
-    held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
+    held = held_out_samples(dataset, net, args.samples or samples)
     values, labels = dataset.test.batch(range(solved)), np.asarray(dataset.test.labels)[:solved]
     rate = fl.quantise(net, calibration=held.calibration)
     delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
@@ -156,6 +159,13 @@ def stock(name: str, args: argparse.Namespace) -> Row:
     found["rate_difference_max"] = float(max(np.abs(a - b).max() for a, b in zip(ours.rates, theirs.rates, strict=True)))
     found["same_answers"] = float(np.mean(ours.predictions == theirs.predictions))
     return found
+
+
+def held_out_samples(dataset: Dataset, net: fl.FSNN, samples: int) -> HeldOut:
+    """Return training samples that the recipe held out, or, if there are too few to choose by, samples that the network was trained on."""
+    if net.metrics.get("validation", 0) < samples:
+        net.metrics.pop("validation", None)
+    return hold_out(dataset.train, net, samples=min(samples, len(dataset.train) - CALIBRATION_SAMPLES), seed=0)
 
 
 def choose(

@@ -48,20 +48,20 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
     together, depth = channels // groups, form[TARGET_CHANNELS] // groups
     down, right = form[ROW_STEP] * form[TARGET_WIDTH] * form[TARGET_CHANNELS], form[COLUMN_STEP] * form[TARGET_CHANNELS]
     operations, first, number = 0, np.int64(0), len(indices)
-    y, below = np.int64(0), np.int64(width)  # the position's row, and where the next one begins: counted, because a division is slow
+    y, next_row = np.int64(0), np.int64(width)  # the position's row, and where the next one begins: counted, because a division is slow
     while first < number:
         run = indices[first] // together
-        end, behind = first + 1, (run + 1) * together
-        while end < number and indices[end] < behind:
+        end, run_end = first + 1, (run + 1) * together
+        while end < number and indices[end] < run_end:
             end += 1
         place, group = run, np.int64(0)
         if groups > 1:
             place = run // groups
             group = run - place * groups
-        while place >= below:
+        while place >= next_row:
             y += 1
-            below += width
-        x = place - (below - width)
+            next_row += width
+        x = place - (next_row - width)
         rows, columns = row_spans[y, 2], column_spans[x, 2]
         here = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
         if form[FUSED]:

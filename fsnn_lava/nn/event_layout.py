@@ -71,7 +71,7 @@ class ConnectionLayout:
         return out
 
     def write_ordered(self, weight: Tensor, out: Tensor) -> None:
-        """Write what `ordered` returns to `out`, and copy every weight only once: deep networks have millions of them, in every batch."""
+        """Write what `ordered` returns to `out`; the weights of a convolution without groups, often millions, are copied once."""
         if isinstance(self.operator, Dense):
             self._write_dense(weight, out)
             return

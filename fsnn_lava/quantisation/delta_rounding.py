@@ -25,7 +25,8 @@ SHIFT_MIN = 8  # smallest s; a bias is rounded to 2**-s of the threshold
 SHIFT_MAX = limits.THRESHOLD_MAX.bit_length() - 1
 RATE_BITS_WANTED = 10  # q, if the state has room for it
 RATE_BITS_GOOD = 8  # q below which a coarser weight grid is preferred
-HEADROOM = 2.0  # times the largest sum and drive of the calibration data
+READOUT_LEAST = 7  # the largest weight of the readout: 4 bits with its sign
+HEADROOM = 2.0  # times the largest sum, drive and logit of the calibration data
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,13 +118,18 @@ def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], roun
 def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], rates: NDArray[np.float64], *, bits: int) -> Readout:
     """Round the readout with exponent 0, to the clipping range whose logits are closest to the float ones on calibration data.
 
-    Its unit is no finer than lets HEADROOM times these logits fit the state with RATE_BITS_GOOD.
+    Its unit is coarse enough that HEADROOM times these logits fit the state with the fewest rate_bits.
+
+    Raises:
+        BadNetwork: with that unit, the largest weight is less than READOUT_LEAST.
     """
-    top, wanted = largest_integer(bits), rates @ weight.T + bias
-    finest = HEADROOM * float(np.abs(wanted).max(initial=0.0)) * 2.0**RATE_BITS_GOOD / limits.STATE_MAX
+    top, wanted, largest = largest_integer(bits), rates @ weight.T + bias, float(np.abs(weight).max())
+    finest = HEADROOM * float(np.abs(wanted).max(initial=0.0)) * 2.0 ** limits.RATE_BITS[0] / limits.STATE_MAX
+    if finest * READOUT_LEAST > largest:
+        raise BadNetwork("delta encoding: the sums of the readout exceed 24 bits; the last layer has too many neurons with large rates")
     best: tuple[float, Readout] | None = None
     for share in SHARES:
-        unit = max(share * float(np.abs(weight).max()) / top, finest) or 1.0
+        unit = max(share * largest / top, finest) or 1.0
         integers = np.clip(np.rint(weight / unit), -top, top)
         rounded_bias = np.rint(bias / unit)
         error = float(np.mean(((rates @ integers.T + rounded_bias) * unit - wanted) ** 2))
@@ -135,7 +141,7 @@ def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], 
 
 
 def delta_readout_rate_bits(readout: Readout, rates: NDArray[np.float64]) -> int:
-    """Return the largest q, at least RATE_BITS_GOOD, for which HEADROOM times the logits of the calibration data fit the state."""
+    """Return the largest q for which HEADROOM times the logits of the calibration data fit the state; at least the fewest rate_bits."""
     largest = float(np.abs(rates @ readout.weight.T.astype(np.float64) + readout.bias).max(initial=0.0))
     fitting = floor(log2(limits.STATE_MAX / (HEADROOM * largest))) if largest > 0 else RATE_BITS_WANTED
-    return max(RATE_BITS_GOOD, fitting)
+    return max(limits.RATE_BITS[0], fitting)

@@ -52,7 +52,7 @@ def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Ge
     try:
         for future in as_completed([pool.submit(_try_out, candidate) for candidate in left]):
             yield future.result()
-    except BrokenProcessPool as error:
+    except (BrokenProcessPool, BrokenPipeError) as error:
         raise BackendFailed("a process of the search died (out of memory?); continue with --resume and fewer --processes") from error
     except BaseException:  # also if the generator is closed early: do not wait for the trials under way
         for child in (one for one in multiprocessing.active_children() if one not in others):

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.limits import STATE_MAX
-from fsnn_lava.quantisation.delta_rounding import RATE_BITS_GOOD, RATE_BITS_WANTED, delta_readout_rate_bits, round_delta_readout
+from fsnn_lava.limits import RATE_BITS, STATE_MAX
+from fsnn_lava.quantisation.delta_rounding import RATE_BITS_WANTED, delta_readout_rate_bits, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.running.run import run
@@ -120,9 +120,15 @@ def test_the_logits_of_the_calibration_data_fit_the_state_twice(neurons):
     readout = round_delta_readout(weight, np.ones(3), rates, bits=8)
     logits = rates @ readout.weight.T + readout.bias
     bits = delta_readout_rate_bits(readout, rates)
-    assert bits >= RATE_BITS_GOOD
+    assert bits >= RATE_BITS[0]
     assert 1.98 * np.abs(logits).max() * 2.0**bits <= STATE_MAX < 4 * np.abs(logits).max() * 2.0**bits
     assert logits * readout.scale == pytest.approx(rates @ weight.T + 1, rel=0.02)
+
+
+def test_a_readout_whose_weights_would_be_nearly_zero_is_refused():
+    draw = np.random.default_rng(0)
+    with pytest.raises(BadNetwork, match="the sums of the readout exceed 24 bits"):
+        round_delta_readout(draw.uniform(0.2, 1.0, (3, 50000)), np.ones(3), draw.uniform(0.0, 1.0, (5, 50000)), bits=8)
 
 
 def test_a_large_readout_takes_bits_from_the_messages():

@@ -89,7 +89,7 @@ class Killer:
 
 
 def _perform(action: Callable[[], object], writer: int, moment: int, place: str | None = None) -> None:
-    """In the child: tell the parent at the write number `moment`, and wait in it if there is a `place`."""
+    """In the child: tell the parent at write number `moment`, and wait in it if there is a `place`."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
