@@ -63,7 +63,7 @@ TIMED_SAMPLES = 256
 ROUNDS = 7
 LEAST_TIME = 0.1  # seconds of processor time per measurement
 PANELS = tuple((over, what) for what in ("distance_rms", "accuracy") for over in ("messages", "chip_steps"))  # of the figure
-LOWEST_DRAWN = 0.02  # accuracy below the best; very short runs are worse by far
+LOWEST_DRAWN = 0.02  # accuracy below the best of the worse encoding; very short runs are worse by far
 LABELS = {
     "messages": "messages per sample",
     "chip_steps": "chip steps",
@@ -323,9 +323,10 @@ def draw(rows: list[Row], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     networks = list(dict.fromkeys(row["network"] for row in rows))
-    figure, axes = plt.subplots(len(networks), 4, figsize=(13, 2.6 * len(networks)), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(len(networks), 4, figsize=(13, 2.3 * len(networks)), squeeze=False, layout="constrained")
     for name, panels in zip(networks, axes, strict=True):
         for encoding, mark in (("rate", "o"), ("delta", "s")):
             of_it = [row for row in rows if row["network"] == name and row["encoding"].startswith(encoding)]
@@ -333,9 +334,13 @@ def draw(rows: list[Row], path: Path) -> None:
                 panel.plot([row[over] for row in of_it], [row[what] for row in of_it], mark, markersize=4, label=encoding)
         for panel, (over, what) in zip(panels, PANELS, strict=True):
             panel.set(xscale="log", yscale="log" if what == "distance_rms" else "linear", xlabel=LABELS[over], ylabel=LABELS[what])
+            for axis in (panel.xaxis, *([panel.yaxis] if what == "distance_rms" else [])):
+                axis.set_major_locator(LogLocator(subs=(1, 3) if over == "messages" else (1, 2, 5)))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"))
+                axis.set_minor_formatter(NullFormatter())
             if what == "accuracy":
-                found = [row["accuracy"] for row in rows if row["network"] == name]
-                panel.set_ylim(bottom=max(min(found), max(found) - LOWEST_DRAWN) - 0.001)
+                best = [max(row["accuracy"] for row in rows if row["network"] == name and row["encoding"][0] == kind) for kind in "rd"]
+                panel.set_ylim(min(best) - LOWEST_DRAWN, max(best) + LOWEST_DRAWN / 4)
         panels[0].set_title(name)
         panels[0].legend()
     figure.savefig(path, dpi=100)
