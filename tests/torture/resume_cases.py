@@ -142,6 +142,7 @@ def pair(folder: Path, *more: str) -> tuple[list[int], list[str], str]:
 def main(rounds: int) -> dict[str, object]:
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell script would ignore it
     chance = Random(5)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
