@@ -42,7 +42,7 @@ def write_torch_archive(path: str | Path, content: object) -> None:
     buffer = io.BytesIO()
     torch.save(content, buffer)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(buffer.getbuffer())
+        temporary.write_bytes(buffer.getvalue())  # a view that is part of an error's traceback can crash Python 3.12.1 (gh-111049)
 
 
 def unpack_torch_archive(path: Path, *, what: str) -> Any:

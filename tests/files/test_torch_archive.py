@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import struct
+import subprocess
+import sys
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -163,3 +165,29 @@ def test_a_full_disk_is_reported_by_the_name_of_the_file_and_the_old_one_stays(t
     with pytest.raises(BadFile, match=rf"^cannot write {path}: No space left on device$"):
         write_torch_archive(path, {"a": torch.arange(4)})
     assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["model.pt"]
+
+
+FULL_DISK = """
+import gc, pathlib, sys, warnings
+from fsnn_lava.errors import BadFile
+from fsnn_lava.files.torch_archive import write_torch_archive
+
+def full(path, data):
+    view = memoryview(data)
+    raise OSError(28, "No space left on device")
+
+pathlib.Path.write_bytes = full
+try:
+    write_torch_archive(sys.argv[1], {"a": 1})
+except BadFile as error:
+    kept = [error]
+    kept.append(kept)  # the traceback, and everything in it, is left to the garbage collector
+del kept
+gc.collect()
+print("done")
+"""
+
+
+def test_what_a_full_disk_leaves_in_memory_is_collected_without_a_word(tmp_path):
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path / "a.pt")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
